@@ -1,0 +1,2 @@
+// Package manifest describes completed checkpoints and stores them.
+package manifest
