@@ -12,6 +12,7 @@ import "time"
 // record; it is inlined.
 type Splits struct {
 	cur      *split
+	custom   bool // Strategy.New is set
 	strategy Strategy
 	unnamed  split
 	named    []*split // in the order of AddSplit
@@ -34,7 +35,7 @@ type Splits struct {
 // split is the state of one split. Seen collects that a record came, and is
 // worked into idle and emptySince when somebody asks.
 type split struct {
-	gen    Generator
+	Generator
 	custom Custom
 	seen   bool
 	idle   bool
@@ -54,14 +55,14 @@ type SplitTime struct {
 // NewSplits makes the state of a source subtask without splits. Restored is the
 // lower bound to start from, [None] on a fresh start.
 func NewSplits(strategy Strategy, restored int64) *Splits {
-	s := &Splits{strategy: strategy, byID: map[string]*split{}, reached: restored, out: restored}
+	s := &Splits{strategy: strategy, custom: strategy.New != nil, byID: map[string]*split{}, reached: restored, out: restored}
 	s.init(&s.unnamed, SplitTime{Watermark: None})
 	s.cur = &s.unnamed
 	return s
 }
 
 func (s *Splits) init(sp *split, t SplitTime) {
-	*sp = split{id: t.ID, floor: t.Watermark, idle: t.Idle, gen: NewGenerator(s.strategy.boundMillis())}
+	*sp = split{id: t.ID, floor: t.Watermark, idle: t.Idle, Generator: NewGenerator(s.strategy.boundMillis())}
 	if s.strategy.New != nil {
 		sp.custom = s.strategy.New()
 	}
@@ -69,16 +70,19 @@ func (s *Splits) init(sp *split, t SplitTime) {
 
 // Observe sees the event time of a record of the current split.
 func (s *Splits) Observe(timestampMillis int64) {
-	c := s.cur
-	c.seen = true
-	c.gen.newest = max(c.gen.newest, timestampMillis)
-	if c.custom != nil {
-		c.observeCustom(timestampMillis)
+	// Written for the inliner, whose budget it just meets: a variable for s.cur
+	// is one too many.
+	s.cur.seen = true
+	s.cur.newest = max(s.cur.newest, timestampMillis)
+	if s.custom {
+		s.observeCustom(timestampMillis)
 	}
 }
 
+// observeCustom is not inlined, so that Observe can be.
+//
 //go:noinline
-func (sp *split) observeCustom(timestampMillis int64) { sp.custom.Observe(timestampMillis) }
+func (s *Splits) observeCustom(timestampMillis int64) { s.cur.custom.Observe(timestampMillis) }
 
 // ObserveEach is Observe and Advance in one, for a watermark after every record.
 func (s *Splits) ObserveEach(timestampMillis int64) (watermark int64, advanced bool) {
@@ -98,6 +102,15 @@ func (s *Splits) AddSplit(t SplitTime) {
 	s.init(sp, t)
 	s.byID[t.ID] = sp
 	s.named = append(s.named, sp)
+	s.unnamedOrOnly()
+}
+
+// unnamedOrOnly: a reader that never has two splits need not call StartSplit, so
+// the only split is current by itself.
+func (s *Splits) unnamedOrOnly() {
+	if len(s.named) == 1 && s.cur == &s.unnamed {
+		s.cur = s.named[0]
+	}
 	s.othersValid = false
 }
 
@@ -145,7 +158,7 @@ func (s *Splits) FinishSplit(id string) {
 	if s.cur == sp {
 		s.cur = &s.unnamed
 	}
-	s.othersValid = false
+	s.unnamedOrOnly()
 }
 
 // Pause says that the task stopped polling at now, for example because no output
@@ -266,5 +279,5 @@ func (sp *split) watermark() int64 {
 		sp.floor = max(sp.floor, sp.custom.Watermark())
 		return sp.floor
 	}
-	return max(sp.floor, sp.gen.Watermark())
+	return max(sp.floor, sp.Generator.Watermark())
 }
