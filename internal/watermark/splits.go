@@ -244,7 +244,7 @@ func (s *Splits) curActive() bool {
 }
 
 func (s *Splits) others() {
-	if s.othersValid {
+	if s.othersValid && !s.custom { // a generator of the user may go by more than records
 		return
 	}
 	s.othersValid, s.othersLeast, s.othersActive = true, EndOfTime, 0
