@@ -52,9 +52,9 @@ type Task struct {
 	Wake func()
 	// Coordinator sends an event to the coordinator of an operator.
 	Coordinator func(op ident.OperatorID, kind EventKind, payload []byte)
-	// Split tells which split the current record comes from; nil outside a
-	// source's task.
-	Split *SplitInfo
+	// Splits are told about the splits of the source at the head of the chain.
+	// Operators add themselves when they are built.
+	Splits []SplitListener
 	// Where says where the record comes from that is being processed, for
 	// error messages. It may be nil.
 	Where func() string
@@ -62,15 +62,13 @@ type Task struct {
 	Late, BadRecords int64
 }
 
-// SplitInfo tells operators chained behind a source which split the current
-// record comes from, so that time can be tracked per split.
-type SplitInfo struct {
-	Current int // dense number of the split, from 0
-	// Empty and Ended are called by the source: the split was looked at and
-	// had nothing; the split will have nothing more. Set by the operator that
-	// tracks time per split; nil when none does.
-	Empty func(split int)
-	Ended func(split int)
+// SplitListener is told by a source which of its splits the records come from, so
+// that time can be tracked per split.
+type SplitListener interface {
+	AddSplit(id string)   // assigned to this subtask
+	StartSplit(id string) // the following records come from it
+	EmptySplit(id string) // looked at, and had nothing
+	FinishSplit(id string)
 }
 
 // EventKind tells what an operator event between a subtask and its coordinator
@@ -95,6 +93,18 @@ func OutputOf[T any](ctx *Context, port int) In[T] {
 		ins[i] = in.(In[T])
 	}
 	return Join(ins)
+}
+
+// Controls returns what stands behind all output ports of an operator, for what
+// travels in band.
+func Controls(ctx *Context) Control {
+	var all controls
+	for _, port := range ctx.Outputs {
+		for _, in := range port {
+			all = append(all, in.(Control))
+		}
+	}
+	return all
 }
 
 // Failure is an error of user code, with where it happened. Operators panic

@@ -72,8 +72,43 @@ func (s *Snapshot) Release() {
 // Restored is what a checkpoint holds for one operator instance.
 type Restored struct {
 	Lists []manifest.ListState
-	// Keyed are the segments that overlap the instance's key groups.
-	Keyed []*segment.Reader
+	// Keyed are the segments that hold some of the instance's key groups. They
+	// may be read until Open returns.
+	Keyed []KeyedPart
+}
+
+// KeyedPart is a segment and which of its key groups to read.
+type KeyedPart struct {
+	Segment *segment.Reader
+	Read    manifest.Range
+}
+
+// Each calls f for each stored group of every state that is named name, in the
+// order of segments and groups.
+func (r *Restored) Each(name string, f func(info segment.StateInfo, group uint16, data []byte, entries int) error) error {
+	if r == nil {
+		return nil
+	}
+	for _, part := range r.Keyed {
+		for _, info := range part.Segment.States() {
+			if info.ID.Name != name {
+				continue
+			}
+			for _, g := range info.Groups {
+				if !part.Read.Contains(g.KeyGroup) {
+					continue
+				}
+				data, n, err := part.Segment.Group(info.ID, g.KeyGroup)
+				if err != nil {
+					return err
+				}
+				if err := f(info, g.KeyGroup, data, n); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // List returns the elements of a named list; nil when there are none. It may be

@@ -23,7 +23,7 @@ func Source[T any](src connector.Source[T], bad func(*operator.Context) func(con
 	return operator.Factory{
 		Enumerator: src.Enumerator,
 		Build: func(ctx *operator.Context) (operator.Operator, []any, error) {
-			s := &source[T]{ctx: ctx, out: operator.OutputOf[T](ctx, 0), numbers: map[string]int{}}
+			s := &source[T]{ctx: ctx, out: operator.OutputOf[T](ctx, 0)}
 			if bad != nil {
 				s.bad = bad(ctx)
 			}
@@ -40,32 +40,20 @@ func Source[T any](src connector.Source[T], bad func(*operator.Context) func(con
 // source runs a connector's reader at the head of a chain.
 type source[T any] struct {
 	operator.Base
-	ctx     *operator.Context
-	reader  connector.Reader[T]
-	out     operator.In[T]
-	output  connector.Output[T]
-	bad     func(connector.BadRecord)
-	numbers map[string]int // split id → dense number
+	ctx    *operator.Context
+	reader connector.Reader[T]
+	out    operator.In[T]
+	output connector.Output[T]
+	bad    func(connector.BadRecord)
 }
 
 func (s *source[T]) Open() error {
-	info := &operator.SplitInfo{}
-	s.ctx.Task.Split = info
 	s.output = connector.Output[T]{
-		Emit:       s.out.Record,
-		StartSplit: func(id string) { info.Current = s.number(id) },
-		EmptySplit: func(id string) {
-			if info.Empty != nil {
-				info.Empty(s.number(id))
-			}
-		},
-		FinishSplit: func(id string) {
-			if info.Ended != nil {
-				info.Ended(s.number(id))
-			}
-			delete(s.numbers, id)
-		},
-		Max: pollRecords,
+		Emit:        s.out.Record,
+		StartSplit:  s.tell(operator.SplitListener.StartSplit),
+		EmptySplit:  s.tell(operator.SplitListener.EmptySplit),
+		FinishSplit: s.tell(operator.SplitListener.FinishSplit),
+		Max:         pollRecords,
 	}
 	s.ctx.Task.Where = func() string {
 		if s.output.At == nil {
@@ -82,27 +70,30 @@ func (s *source[T]) Open() error {
 		splits = append(splits, split)
 	}
 	if len(splits) > 0 {
-		if err := s.reader.AddSplits(splits); err != nil {
+		if err := s.addSplits(splits); err != nil {
 			return fmt.Errorf("source %q: restore %d splits: %w", s.ctx.Name, len(splits), err)
 		}
 	}
 	return nil
 }
 
-// number gives splits dense numbers, so that operators behind can keep a slice.
-func (s *source[T]) number(id string) int {
-	n, ok := s.numbers[id]
-	if !ok {
-		used := make(map[int]bool, len(s.numbers))
-		for _, u := range s.numbers {
-			used[u] = true
+// tell passes a message about a split to whoever tracks time per split.
+func (s *source[T]) tell(message func(operator.SplitListener, string)) func(id string) {
+	return func(id string) {
+		for _, l := range s.ctx.Task.Splits {
+			message(l, id)
 		}
-		for used[n] {
-			n++
-		}
-		s.numbers[id] = n
 	}
-	return n
+}
+
+// addSplits tells of all splits at once: a split that is assigned and not read
+// yet holds back time.
+func (s *source[T]) addSplits(splits []connector.Split) error {
+	add := s.tell(operator.SplitListener.AddSplit)
+	for i := range splits {
+		add(splits[i].ID)
+	}
+	return s.reader.AddSplits(splits)
 }
 
 func (s *source[T]) Poll() (connector.PollResult, int64, error) {
@@ -119,7 +110,7 @@ func (s *source[T]) HandleEvent(kind operator.EventKind, payload []byte) error {
 	case operator.EventAddSplits:
 		splits, err := DecodeSplits(payload)
 		if err == nil {
-			err = s.reader.AddSplits(splits)
+			err = s.addSplits(splits)
 		}
 		if err != nil {
 			return fmt.Errorf("source %q, subtask %d: add splits: %w", s.ctx.Name, s.ctx.Subtask, err)
