@@ -154,8 +154,8 @@ func validate(g *Graph) error {
 		if n.Stateful && !n.Named {
 			errs = append(errs, fmt.Errorf("the operator %q at %s keeps state and has no name: add stream.Name(...), by which its state is found after a restart", n.Name, n.Where))
 		}
-		if n.Parallelism < 0 || n.MaxParallelism < 0 || n.MaxParallelism > keygroup.MaxGroups {
-			errs = append(errs, fmt.Errorf("operator %q (%s): parallelism must be at least 1 and max parallelism between 1 and %d", n.Name, n.Where, keygroup.MaxGroups))
+		if n.Parallelism < 0 || n.MaxParallelism < 0 || n.MaxParallelism > keygroup.Limit {
+			errs = append(errs, fmt.Errorf("operator %q (%s): parallelism must be at least 1 and max parallelism between 1 and %d", n.Name, n.Where, keygroup.Limit))
 		}
 	}
 	for _, e := range g.Edges {

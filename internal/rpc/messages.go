@@ -13,6 +13,7 @@
 package rpc
 
 import (
+	"github.com/cutwater-io/cutwater/internal/barrier"
 	"github.com/cutwater-io/cutwater/internal/ident"
 	"github.com/cutwater-io/cutwater/internal/manifest"
 	"github.com/cutwater-io/cutwater/internal/operator"
@@ -103,7 +104,7 @@ type DeclineCheckpoint struct {
 	Token      ident.FencingToken
 	Attempt    ident.AttemptID
 	Checkpoint ident.CheckpointID
-	Reason     ident.Reason
+	Reason     barrier.Reason
 	Cause      string
 }
 
@@ -146,6 +147,13 @@ type EndOfData struct {
 	Attempt ident.AttemptID
 }
 
+// AllDataEnded tells a task that no task of the job will emit anything more: the
+// next checkpoint is the last, and the task may finish after it.
+type AllDataEnded struct {
+	Token   ident.FencingToken
+	Attempt ident.AttemptID
+}
+
 // TaskManager receives what a JobMaster says. No method blocks. The error of
 // TriggerCheckpoint and OperatorEvent says that the attempt is unknown.
 type TaskManager interface {
@@ -154,6 +162,7 @@ type TaskManager interface {
 	TriggerCheckpoint(TriggerCheckpoint) error
 	NotifyCheckpointComplete(NotifyCheckpointComplete)
 	NotifyCheckpointAborted(NotifyCheckpointAborted)
+	AllDataEnded(AllDataEnded)
 	OperatorEvent(OperatorEvent) error
 }
 

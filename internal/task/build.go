@@ -218,4 +218,3 @@ func (t *Task) whereFromChannel() string {
 	from := t.inputs.current.From
 	return fmt.Sprintf("%s (%d)", t.cfg.Plan.VertexName(from.Vertex), from.Index+1)
 }
-

@@ -162,4 +162,3 @@ func (t *Task) syncFailed(id ident.CheckpointID, err error) error {
 	t.syncErr = fmt.Errorf("checkpoint %d: %w", id, err)
 	return t.stepTask(barrier.SnapshotFailed{Checkpoint: id})
 }
-

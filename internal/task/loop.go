@@ -8,7 +8,6 @@ import (
 	"github.com/cutwater-io/cutwater/internal/barrier"
 	"github.com/cutwater-io/cutwater/internal/batch"
 	"github.com/cutwater-io/cutwater/internal/exchange"
-	"github.com/cutwater-io/cutwater/internal/ident"
 )
 
 // loop is the task. Each turn does mail, due timers and at most one batch of

@@ -83,7 +83,7 @@ type Task struct {
 
 	chain     []link // head to tail
 	pull      operator.Pull
-	sourceOut operator.Control // behind the source: where its time goes
+	sourceOut operator.Control    // behind the source: where its time goes
 	receivers []operator.Receiver // by gate
 	inputs    *inputs
 	mark      func(watermark int64) // of the channel being read
@@ -95,9 +95,9 @@ type Task struct {
 	asyncEnd  chan struct{} // receives one value per ended asynchronous part
 
 	pollAt    int64 // task clock at which the source is polled again; 0: at once
-	dataEnded bool // no more records: waiting for the final checkpoint
-	allEnded  bool // the whole job's data has ended
-	finish    bool // Finish was said: nothing can be lost any more
+	dataEnded bool  // no more records: waiting for the final checkpoint
+	allEnded  bool  // the whole job's data has ended
+	finish    bool  // Finish was said: nothing can be lost any more
 	drained   bool
 	overdrawn int64
 	opened    []io.Closer // while restoring

@@ -134,8 +134,10 @@ func (e *eventTime) AddSplit(id string) {
 	}
 	e.splits.AddSplit(t)
 }
-func (e *eventTime) StartSplit(id string)  { e.splits.StartSplit(id) }
-func (e *eventTime) EmptySplit(id string)  { e.splits.EmptySplit(id, time.Duration(e.ctx.Task.NowNanos)) }
+func (e *eventTime) StartSplit(id string) { e.splits.StartSplit(id) }
+func (e *eventTime) EmptySplit(id string) {
+	e.splits.EmptySplit(id, time.Duration(e.ctx.Task.NowNanos))
+}
 func (e *eventTime) FinishSplit(id string) { e.splits.FinishSplit(id) }
 
 func (e *eventTime) Snapshot(_ ident.CheckpointID, s *operator.Snapshot) error {
