@@ -15,6 +15,9 @@ var le = binary.LittleEndian
 
 // append runs the plan on the value at base.
 func (p *plan) append(dst []byte, base unsafe.Pointer) []byte {
+	if p.flat {
+		return p.appendFlat(dst, base)
+	}
 	for i := range p.ops {
 		o := &p.ops[i]
 		f := unsafe.Add(base, o.off)

@@ -52,9 +52,11 @@ type op struct {
 
 // plan encodes one type. It is immutable once compiled.
 type plan struct {
-	ops   []op
-	min   int // least bytes on the wire
-	fixed bool
+	ops     []op
+	min     int // least bytes on the wire
+	fixed   bool
+	flat    bool      // appendFlat does it
+	strings []uintptr // flat: offsets of the strings
 }
 
 // customCodec is a Codec whose type has been erased.
@@ -83,6 +85,9 @@ func newPlan(ops []op) *plan {
 		}
 		p.min += o.min
 		p.fixed = p.fixed && o.fixed
+	}
+	if p.flat = isFlat(p.ops); p.flat {
+		p.strings = stringOffsets(p.ops)
 	}
 	return p
 }
