@@ -55,8 +55,9 @@ type plan struct {
 	ops     []op
 	min     int // least bytes on the wire
 	fixed   bool
-	flat    bool      // appendFlat does it
-	strings []uintptr // flat: offsets of the strings
+	flat    bool       // appendFlat encodes it, by the two fields below
+	steps   []flatStep // ops once more
+	strings []uintptr  // offsets of the strings
 }
 
 // customCodec is a Codec whose type has been erased.
@@ -86,9 +87,7 @@ func newPlan(ops []op) *plan {
 		p.min += o.min
 		p.fixed = p.fixed && o.fixed
 	}
-	if p.flat = isFlat(p.ops); p.flat {
-		p.strings = stringOffsets(p.ops)
-	}
+	p.flatten()
 	return p
 }
 
