@@ -61,9 +61,8 @@ func (o *op) append(dst []byte, f unsafe.Pointer) []byte {
 	case opSliceCopy, opSlice:
 		return o.appendSlice(dst, f)
 	case opArray:
-		for range o.n {
-			dst = o.sub.append(dst, f)
-			f = unsafe.Add(f, o.stride)
+		for i := range o.n {
+			dst = o.sub.append(dst, unsafe.Add(f, uintptr(i)*o.stride))
 		}
 		return dst
 	case opPointer:

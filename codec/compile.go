@@ -193,6 +193,9 @@ func (b *compiler) addArray(ops []op, t reflect.Type, off uintptr, path string) 
 	b.schema.WriteString("[" + strconv.Itoa(t.Len()) + "]")
 	e := t.Elem()
 	sub := b.sub(e, path+"[]")
+	if t.Len() == 0 || e.Size() == 0 {
+		return ops
+	}
 	if n, ok := sub.oneCopy(); ok && uintptr(n) == e.Size() {
 		total := n * t.Len()
 		return append(ops, op{code: opCopy, off: off, n: total, min: total, fixed: true, path: path})

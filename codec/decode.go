@@ -131,11 +131,10 @@ func (o *op) decodeBytes(src []byte, b *[]byte) ([]byte, error) {
 
 func (o *op) decodeArray(src []byte, f unsafe.Pointer, n int, shared bool) ([]byte, error) {
 	var err error
-	for range n {
-		if src, err = o.sub.decode(src, f, shared); err != nil {
+	for i := range n { // never a pointer behind the last element: the collector would follow it
+		if src, err = o.sub.decode(src, unsafe.Add(f, uintptr(i)*o.stride), shared); err != nil {
 			return src, err
 		}
-		f = unsafe.Add(f, o.stride)
 	}
 	return src, nil
 }
