@@ -62,7 +62,7 @@ func (b *compiler) add(ops []op, t reflect.Type, off uintptr, path string) []op 
 
 	if c := b.custom[t]; c != nil {
 		b.schema.WriteString(c.schema)
-		o := op{code: opCustom, off: off, custom: c, path: path, min: 4}
+		o := op{code: opCustom, off: off, typ: t, custom: c, path: path, min: 4}
 		if c.fixed > 0 {
 			o.min, o.fixed = c.fixed, true
 		}

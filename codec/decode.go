@@ -231,9 +231,11 @@ func (o *op) decodeFramed(src []byte, f unsafe.Pointer) ([]byte, error) {
 		return src, o.damaged("%d bytes where %d are left", n, len(src))
 	}
 	own, rest := src[:n:n], src[n:]
+	// User code may keep what it does not find, or write into memory of the former
+	// value, which is another entry's when maps are decoded.
+	v := reflect.NewAt(o.typ, f)
+	v.Elem().SetZero()
 	if o.code == opMarshal {
-		v := reflect.NewAt(o.typ, f)
-		v.Elem().SetZero() // UnmarshalBinary methods may keep what they do not find
 		if err := v.Interface().(encoding.BinaryUnmarshaler).UnmarshalBinary(own); err != nil {
 			return rest, o.damaged("%v", err)
 		}
