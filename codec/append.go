@@ -15,6 +15,9 @@ var le = binary.LittleEndian
 
 // append runs the plan on the value at base.
 func (p *plan) append(dst []byte, base unsafe.Pointer) []byte {
+	if p.flat {
+		return p.appendFlat(dst, base)
+	}
 	for i := range p.ops {
 		o := &p.ops[i]
 		f := unsafe.Add(base, o.off)
@@ -58,9 +61,8 @@ func (o *op) append(dst []byte, f unsafe.Pointer) []byte {
 	case opSliceCopy, opSlice:
 		return o.appendSlice(dst, f)
 	case opArray:
-		for range o.n {
-			dst = o.sub.append(dst, f)
-			f = unsafe.Add(f, o.stride)
+		for i := range o.n {
+			dst = o.sub.append(dst, unsafe.Add(f, uintptr(i)*o.stride))
 		}
 		return dst
 	case opPointer:

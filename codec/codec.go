@@ -90,6 +90,9 @@ func For[T any](with ...Option) (*Codec[T], error) {
 		Append: func(dst []byte, v *T) []byte { return p.append(dst, unsafe.Pointer(v)) },
 		Decode: func(src []byte, v *T) ([]byte, error) { return p.decode(src, unsafe.Pointer(v), false) },
 	}
+	if p.flat {
+		c.Append = func(dst []byte, v *T) []byte { return p.appendFlat(dst, unsafe.Pointer(v)) }
+	}
 	if p.fixed {
 		c.Fixed = p.min
 	}
@@ -131,7 +134,8 @@ func Custom[T any](schema string, appendTo func(dst []byte, v *T) []byte, decode
 		Append: appendTo,
 		Decode: decode,
 		DecodeShared: func(src string, v *T) (string, error) {
-			rest, err := decode([]byte(src), v)
+			// No copy: decode has promised to leave src as it is.
+			rest, err := decode(unsafe.Slice(unsafe.StringData(src), len(src)), v)
 			return src[len(src)-len(rest):], err
 		},
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
+	"math/big"
 	"net/url"
 	"reflect"
 	"strings"
@@ -305,6 +306,26 @@ func TestUseBringsACodecForATypeWhereverItOccurs(t *testing.T) {
 	top := mustFor[money](t, codec.Use(moneyCodec()))
 	if top.Fixed != 8 || top.Schema != "test.money/1" {
 		t.Errorf("top: %d %s", top.Fixed, top.Schema)
+	}
+}
+
+// big.Int.SetBytes writes into the memory that the number has already.
+func TestACodecThatReusesMemoryCannotMixUpTheEntriesOfAMap(t *testing.T) {
+	reusing := codec.Custom("test.big/1",
+		func(dst []byte, v *big.Int) []byte { return append(dst, v.Bytes()...) },
+		func(src []byte, v *big.Int) ([]byte, error) { v.SetBytes(src); return nil, nil })
+	c := mustFor[map[int]big.Int](t, codec.Use(reusing))
+	in, out := map[int]big.Int{}, map[int]big.Int{}
+	for i := range 20 {
+		in[i] = *big.NewInt(int64(i) << 40)
+	}
+	if _, err := c.Decode(c.Append(nil, &in), &out); err != nil {
+		t.Fatal(err)
+	}
+	for i, n := range in {
+		if m := out[i]; m.Cmp(&n) != 0 {
+			t.Errorf("%d became %v, was %v", i, &m, &n)
+		}
 	}
 }
 

@@ -62,7 +62,7 @@ func (b *compiler) add(ops []op, t reflect.Type, off uintptr, path string) []op 
 
 	if c := b.custom[t]; c != nil {
 		b.schema.WriteString(c.schema)
-		o := op{code: opCustom, off: off, custom: c, path: path, min: 4}
+		o := op{code: opCustom, off: off, typ: t, custom: c, path: path, min: 4}
 		if c.fixed > 0 {
 			o.min, o.fixed = c.fixed, true
 		}
@@ -193,6 +193,9 @@ func (b *compiler) addArray(ops []op, t reflect.Type, off uintptr, path string) 
 	b.schema.WriteString("[" + strconv.Itoa(t.Len()) + "]")
 	e := t.Elem()
 	sub := b.sub(e, path+"[]")
+	if t.Len() == 0 || e.Size() == 0 {
+		return ops
+	}
 	if n, ok := sub.oneCopy(); ok && uintptr(n) == e.Size() {
 		total := n * t.Len()
 		return append(ops, op{code: opCopy, off: off, n: total, min: total, fixed: true, path: path})

@@ -131,11 +131,10 @@ func (o *op) decodeBytes(src []byte, b *[]byte) ([]byte, error) {
 
 func (o *op) decodeArray(src []byte, f unsafe.Pointer, n int, shared bool) ([]byte, error) {
 	var err error
-	for range n {
-		if src, err = o.sub.decode(src, f, shared); err != nil {
+	for i := range n { // never a pointer behind the last element: the collector would follow it
+		if src, err = o.sub.decode(src, unsafe.Add(f, uintptr(i)*o.stride), shared); err != nil {
 			return src, err
 		}
-		f = unsafe.Add(f, o.stride)
 	}
 	return src, nil
 }
@@ -232,9 +231,11 @@ func (o *op) decodeFramed(src []byte, f unsafe.Pointer) ([]byte, error) {
 		return src, o.damaged("%d bytes where %d are left", n, len(src))
 	}
 	own, rest := src[:n:n], src[n:]
+	// User code may keep what it does not find, or write into memory of the former
+	// value, which is another entry's when maps are decoded.
+	v := reflect.NewAt(o.typ, f)
+	v.Elem().SetZero()
 	if o.code == opMarshal {
-		v := reflect.NewAt(o.typ, f)
-		v.Elem().SetZero() // UnmarshalBinary methods may keep what they do not find
 		if err := v.Interface().(encoding.BinaryUnmarshaler).UnmarshalBinary(own); err != nil {
 			return rest, o.damaged("%v", err)
 		}

@@ -52,9 +52,12 @@ type op struct {
 
 // plan encodes one type. It is immutable once compiled.
 type plan struct {
-	ops   []op
-	min   int // least bytes on the wire
-	fixed bool
+	ops     []op
+	min     int // least bytes on the wire
+	fixed   bool
+	flat    bool       // appendFlat encodes it, by the two fields below
+	steps   []flatStep // ops once more
+	strings []uintptr  // offsets of the strings
 }
 
 // customCodec is a Codec whose type has been erased.
@@ -84,6 +87,7 @@ func newPlan(ops []op) *plan {
 		p.min += o.min
 		p.fixed = p.fixed && o.fixed
 	}
+	p.flatten()
 	return p
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/bits"
 	"os"
 	"strconv"
 	"strings"
@@ -69,6 +68,12 @@ var goldenKeys = map[string]func(t testing.TB, key string) uint64{
 		s, err := strconv.Unquote(k)
 		fatal(t, err)
 		return hash(t, s)
+	},
+	"repeat": func(t testing.TB, k string) uint64 {
+		var s string
+		var n int
+		scan(t, k, &s, &n)
+		return hash(t, strings.Repeat(s, n))
 	},
 	"pair": func(t testing.TB, k string) uint64 {
 		var v pair
@@ -139,6 +144,19 @@ func TestTheHashIsTheOneOfTheFormatDocument(t *testing.T) {
 	}
 	if lines < 40 {
 		t.Errorf("only %d vectors", lines)
+	}
+}
+
+func TestTheFormatDocumentHoldsTheGoldenVectors(t *testing.T) {
+	doc, err := os.ReadFile("../../doc/format/hash.md")
+	fatal(t, err)
+	golden, err := os.ReadFile("testdata/golden.txt")
+	fatal(t, err)
+	if !strings.Contains(string(doc), "```\n"+string(golden)+"```\n") {
+		t.Error("doc/format/hash.md and testdata/golden.txt differ")
+	}
+	if !strings.Contains(string(doc), "`"+keygroup.HashName+"`") {
+		t.Errorf("doc/format/hash.md does not describe %s", keygroup.HashName)
 	}
 }
 
@@ -284,102 +302,4 @@ func TestHashingAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { h.Hash(&k) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
-}
-
-// Sequential numbers are the commonest keys there are.
-func TestSequentialIntegersSpreadEvenlyOverTheKeyGroups(t *testing.T) {
-	const keys, groups = 1_000_000, 128
-	checkEven(t, groups, keys, func(i int64) uint64 { return hashInt.Hash(&i) })
-}
-
-func TestMultiplesOfPowersOfTwoSpreadEvenlyOverTheKeyGroups(t *testing.T) {
-	for shift := range 44 {
-		checkEven(t, 128, 100_000, func(i int64) uint64 { i <<= shift; return hashInt.Hash(&i) })
-	}
-}
-
-func TestNumberedStringsSpreadEvenlyOverTheKeyGroups(t *testing.T) {
-	h := mustFor[string](t)
-	checkEven(t, 128, 200_000, func(i int64) uint64 { s := "user-" + strconv.FormatInt(i, 10); return h.Hash(&s) })
-}
-
-var hashInt = func() *keygroup.Hasher[int64] {
-	h, err := keygroup.For[int64]()
-	if err != nil {
-		panic(err)
-	}
-	return h
-}()
-
-// checkEven does a chi-squared test: with 127 degrees of freedom the statistic is
-// 127 +- 16 for chance; 220 is about six deviations away.
-func checkEven(t *testing.T, groups, keys int, hash func(i int64) uint64) {
-	t.Helper()
-	count := make([]int, groups)
-	for i := range int64(keys) {
-		count[keygroup.Of(hash(i), groups)]++
-	}
-	want, chi := float64(keys)/float64(groups), 0.0
-	for g, n := range count {
-		d := float64(n) - want
-		chi += d * d / want
-		if math.Abs(d) > 7*math.Sqrt(want) {
-			t.Errorf("group %d has %d keys, the mean is %.0f", g, n, want)
-		}
-	}
-	if chi > 220 {
-		t.Errorf("chi squared %.0f", chi)
-	}
-}
-
-func TestEveryBitOfAnIntegerKeyFlipsHalfOfTheHash(t *testing.T) {
-	const keys = 4096
-	var flips [64][64]int // input bit, output bit
-	for i := range uint64(keys) {
-		k := int64(i * i * 31)
-		h := hashInt.Hash(&k)
-		for in := range 64 {
-			k2 := k ^ 1<<in
-			for d := h ^ hashInt.Hash(&k2); d != 0; d &= d - 1 {
-				flips[in][bits.TrailingZeros64(d)]++
-			}
-		}
-	}
-	for in := range 64 {
-		for out := range 64 {
-			if p := float64(flips[in][out]) / keys; p < 0.45 || p > 0.55 { // 6.4 deviations
-				t.Errorf("bit %d flips bit %d with a chance of %.3f", in, out, p)
-			}
-		}
-	}
-}
-
-func BenchmarkHash(b *testing.B) {
-	b.Run("Int64", func(b *testing.B) { benchHash(b, func(i int) int64 { return int64(i) }) })
-	b.Run("String12", func(b *testing.B) { benchHash(b, func(i int) string { return fmt.Sprintf("user-%07d", i) }) })
-	b.Run("Pair", func(b *testing.B) { benchHash(b, func(i int) pair { return pair{int64(i), 5} }) })
-	b.Run("Named", func(b *testing.B) { benchHash(b, func(i int) named { return named{"shop-5", int32(i)} }) })
-}
-
-// benchHash hashes batches of 512 keys, key by key and as a whole.
-func benchHash[K comparable](b *testing.B, key func(i int) K) {
-	h := mustFor[K](b)
-	keys, hashes := make([]K, 512), make([]uint64, 512)
-	for i := range keys {
-		keys[i] = key(i)
-	}
-	b.Run("one", func(b *testing.B) {
-		for range b.N {
-			for i := range keys {
-				hashes[i] = h.Hash(&keys[i])
-			}
-		}
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/512, "ns/key")
-	})
-	b.Run("all", func(b *testing.B) {
-		for range b.N {
-			h.HashAll(hashes, keys)
-		}
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/512, "ns/key")
-	})
 }
