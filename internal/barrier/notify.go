@@ -49,8 +49,8 @@ func (s *Snapshots) abortedByCoordinator(dst []TaskAction, e Aborted) []TaskActi
 	if id == s.stop && id > s.delivered {
 		return append(dst, FailTask{id, FaultStopAborted})
 	}
-	dst, registered := s.closePart(dst, id)
-	if !registered && id > s.last {
+	dst = s.closePart(dst, id)
+	if id > s.last {
 		s.aborted.add(id)
 	}
 	if id <= s.delivered {
