@@ -11,12 +11,16 @@ func (s *Snapshots) complete(dst []TaskAction, e Complete) []TaskAction {
 	if !s.takesPart() {
 		return append(dst, PruneLocal{e.Checkpoint}) // S233: operators are not called
 	}
+	fresh := e.Checkpoint > s.delivered
 	dst = s.deliverComplete(dst, e.Checkpoint)
 	if e.Subsumed > s.subsumed && e.Subsumed < s.delivered {
 		s.subsumed = e.Subsumed
 		dst = append(dst, DeliverSubsumed{e.Subsumed})
 	}
-	return s.maybeFinish(dst)
+	if fresh {
+		dst = s.maybeFinish(dst)
+	}
+	return dst
 }
 
 func (s *Snapshots) deliverComplete(dst []TaskAction, id ident.CheckpointID) []TaskAction {
@@ -45,8 +49,8 @@ func (s *Snapshots) abortedByCoordinator(dst []TaskAction, e Aborted) []TaskActi
 	if id == s.stop && id > s.delivered {
 		return append(dst, FailTask{id, FaultStopAborted})
 	}
-	dst, registered := s.closePart(dst, id)
-	if !registered && id > s.last {
+	dst = s.closePart(dst, id)
+	if id > s.last {
 		s.aborted.add(id)
 	}
 	if id <= s.delivered {
@@ -65,6 +69,9 @@ func (s *Snapshots) endOfData(dst []TaskAction) []TaskAction {
 // maybeFinish: the final checkpoint is the first snapshot after the end of data;
 // any completed one from it on will do, because it covers the end as well. A
 // synchronous savepoint must itself complete: the job is to stop with exactly it.
+//
+// REQUIRES: called when the data ends or a completion was delivered. A completion
+// delivered before the final snapshot was taken does not count, whatever its id.
 func (s *Snapshots) maybeFinish(dst []TaskAction) []TaskAction {
 	if s.finished || !s.takesPart() {
 		return dst

@@ -52,19 +52,15 @@ func (s *Snapshots) unregister(id ident.CheckpointID) part {
 	panic(fmt.Sprintf("barrier: the asynchronous part of checkpoint %d reports its end, but it does not run", id))
 }
 
-// closePart closes the part of id and reports whether there is one, closed
-// before or now.
-func (s *Snapshots) closePart(dst []TaskAction, id ident.CheckpointID) ([]TaskAction, bool) {
+// closePart closes the part of id, if it runs and is not closed already.
+func (s *Snapshots) closePart(dst []TaskAction, id ident.CheckpointID) []TaskAction {
 	for i := range s.parts {
-		if p := &s.parts[i]; p.id == id {
-			if !p.closed {
-				p.closed = true
-				dst = append(dst, CloseAsync{id})
-			}
-			return dst, true
+		if p := &s.parts[i]; p.id == id && !p.closed {
+			p.closed = true
+			return append(dst, CloseAsync{id})
 		}
 	}
-	return dst, false
+	return dst
 }
 
 // closing: what runs may end and be acknowledged; the task waits for it.
@@ -79,7 +75,7 @@ func (s *Snapshots) closing(dst []TaskAction) []TaskAction {
 func (s *Snapshots) close(dst []TaskAction) []TaskAction {
 	s.life = gone
 	for i := range s.parts {
-		dst, _ = s.closePart(dst, s.parts[i].id)
+		dst = s.closePart(dst, s.parts[i].id)
 	}
 	return s.maybeDrained(dst)
 }

@@ -31,6 +31,10 @@ const (
 	gone                  // cancelled or failed
 )
 
+func (l life) String() string {
+	return [...]string{"starting", "live", "finishing", "closing", "gone"}[l]
+}
+
 // Snapshots decides what a task does about checkpoints, from the moment a
 // barrier is aligned or a trigger comes, to the notification that all is done.
 //
@@ -131,7 +135,7 @@ func (s *Snapshots) leave(from, to life, what string) {
 		return
 	}
 	if s.life != from {
-		panic(fmt.Sprintf("barrier: %s in state %d, expected state %d", what, s.life, from))
+		panic(fmt.Sprintf("barrier: %s came to a task that is %s, but only a task that is %s can get it", what, s.life, from))
 	}
 	s.life = to
 }
@@ -162,6 +166,9 @@ func (s *Snapshots) perform(dst []TaskAction, p Perform) []TaskAction {
 	id := p.Checkpoint
 	if s.life == gone || id <= s.last {
 		return dst
+	}
+	if s.taking != 0 {
+		panic(fmt.Sprintf("barrier: checkpoint %d is to be performed while the snapshot of %d is being taken", id, s.taking))
 	}
 	s.last = id
 	if !s.takesPart() {
