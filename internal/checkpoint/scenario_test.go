@@ -126,6 +126,8 @@ func (s *script) command(d *datadriven.TestData) {
 		}
 	case "advance":
 		s.advance(duration(s.t, d.CmdArgs[0].Key))
+	case "sleep":
+		s.now += duration(s.t, d.CmdArgs[0].Key)
 	case "state":
 		s.state()
 	case "acked-by-all":
@@ -157,11 +159,11 @@ func (s *script) advance(by time.Duration) {
 		if next == 0 || due > end {
 			break
 		}
-		s.now = due
+		s.now = max(s.now, due)
 		fmt.Fprintf(&s.out, "at %v\n", s.now)
 		s.say(TimerFired{Timer: next})
 	}
-	s.now = end
+	s.now = max(s.now, end)
 }
 
 // say writes the event before it is done: it does not stand in the script.
