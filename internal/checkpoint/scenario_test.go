@@ -48,10 +48,12 @@ type script struct {
 	lastID ident.CheckpointID        // reserved
 	tasks  []Task
 	todo   []Event // answers of the shell
-	out    strings.Builder
+	// wallMillis of a time; nil: wallStart plus that time.
+	wallMillis func(now time.Duration) int64
+	out        strings.Builder
 }
 
-const wallMillis = 1_000_000 // at now = 0
+const wallStart = 1_000_000 // milliseconds at now = 0
 
 func newScript(t *testing.T, d *datadriven.TestData) *script {
 	s := &script{t: t, timers: map[TimerID]time.Duration{}, held: map[string]bool{}}
@@ -115,7 +117,10 @@ func (s *script) take() string {
 }
 
 func (s *script) at() At {
-	return At{Now: s.now, WallMillis: wallMillis + s.now.Milliseconds()}
+	if s.wallMillis != nil {
+		return At{Now: s.now, WallMillis: s.wallMillis(s.now)}
+	}
+	return At{Now: s.now, WallMillis: wallStart + s.now.Milliseconds()}
 }
 
 func (s *script) command(d *datadriven.TestData) {
@@ -458,6 +463,10 @@ func (a *eventArgs) tasks() (list []Task) {
 		list = append(list, t)
 	}
 	return list
+}
+
+func cmdArg(task string) datadriven.CmdArg {
+	return datadriven.CmdArg{Key: "tasks", Vals: []string{task}}
 }
 
 func attempt(text string) (a ident.AttemptID) {
