@@ -96,8 +96,10 @@ func (c *Coordinator) checkQueue(require requireFunc) {
 }
 
 func (c *Coordinator) checkStore(require requireFunc) {
-	for i, r := range c.store.list {
-		require(i == 0 || r.ID > c.store.list[i-1].ID, "completed %d comes after %d", r.ID, c.store.list[i-1].ID)
+	var last ident.CheckpointID
+	for _, r := range c.store.list {
+		require(r.ID > last, "completed %d comes after %d", r.ID, last)
+		last = r.ID
 		require(r.ID <= c.ids.highest, "completed %d was never reserved", r.ID)
 	}
 	require(c.store.lastSubsumed == 0 || c.store.lastSubsumed < c.store.lowest() || c.purged, "%d is retained although %d was subsumed", c.store.lowest(), c.store.lastSubsumed)
