@@ -219,9 +219,15 @@ func (d *DirStore) syncDir(dir string) error {
 		return fmt.Errorf("an earlier fsync of directory %s failed, restart the process after checking the disk: %w", dir, err)
 	}
 	if err := d.fs.SyncDir(dir); err != nil {
-		d.mu.Lock()
-		d.failed[dir] = err
-		d.mu.Unlock()
+		// A directory that could not be opened (it is gone, or there are too
+		// many open files) had no fsync that could fail.
+		var at *fs.PathError
+		opened := !errors.As(err, &at) || at.Op != "open"
+		if opened && !errors.Is(err, fs.ErrNotExist) {
+			d.mu.Lock()
+			d.failed[dir] = err
+			d.mu.Unlock()
+		}
 		return fmt.Errorf("fsync of directory %s: %w", dir, err)
 	}
 	return nil
