@@ -60,6 +60,10 @@ type DirStore struct {
 	next   uint64           // number of the next temporary file
 	failed map[string]error // directories whose fsync failed
 	known  map[string]bool  // directories known to be durable
+	// removals counts attempts to remove an empty directory, removing those
+	// that are going on: see [dirWriter.link].
+	removals uint64
+	removing int
 }
 
 // Dir returns the store of the objects below root, which is made by the first
@@ -67,6 +71,12 @@ type DirStore struct {
 func Dir(root string, fsys FS) *DirStore {
 	if fsys == nil {
 		fsys = host.Files{}
+	}
+	// Absolute, so that the program may change its directory, and so that every
+	// path of an object begins with root. Abs only fails if there is no current
+	// directory; then opening files says so.
+	if abs, err := filepath.Abs(root); err == nil {
+		root = abs
 	}
 	return &DirStore{root: filepath.Clean(root), fs: fsys,
 		failed: make(map[string]error), known: make(map[string]bool)}
@@ -246,11 +256,19 @@ func (d *DirStore) Delete(ctx context.Context, name string) error {
 // Removing a directory that is not empty fails, and one that a writer needs is
 // made again by that writer.
 func (d *DirStore) removeEmpty(dir string) {
-	for dir != d.root && strings.HasPrefix(dir, d.root) {
-		if d.fs.Remove(dir) != nil {
-			return
+	d.mu.Lock()
+	d.removing++
+	d.mu.Unlock()
+	for removed := true; removed && d.below(dir); dir = filepath.Dir(dir) {
+		removed = d.fs.Remove(dir) == nil
+		d.mu.Lock()
+		d.removals++
+		if removed {
+			delete(d.known, dir)
 		}
-		d.forgetDir(dir)
-		dir = filepath.Dir(dir)
+		d.mu.Unlock()
 	}
+	d.mu.Lock()
+	d.removing--
+	d.mu.Unlock()
 }

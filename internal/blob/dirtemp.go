@@ -30,9 +30,8 @@ func (d *DirStore) temporary() (string, error) {
 
 // claimTemporary makes a directory below .tmp and locks it.
 //
-// The race with another process's sweep: it may remove our directory while it
-// has no lock file yet, or lock it between our making the file and our locking
-// it. In each case we see that here and take another name; after the lock is
+// The race with another process's sweep: it may lock our directory before we
+// do, and remove it. We see that here and take another name; once the lock is
 // ours and the file still has its name, nobody can take it any more.
 func (d *DirStore) claimTemporary() error {
 	var last error
@@ -74,16 +73,12 @@ func (d *DirStore) sweep() {
 		if dir == d.tmp {
 			continue
 		}
-		lockFile := filepath.Join(dir, "lock")
-		if _, err := d.fs.Stat(lockFile); err != nil {
-			// Not locked yet, or swept up to here. Only an empty directory is
-			// removed, and its maker notices.
-			d.fs.Remove(dir)
-			continue
-		}
-		unlock, err := d.fs.TryLock(lockFile)
+		// This makes the lock file where there is none: after a power failure
+		// it may be the only one lost, and a process that has not yet made its
+		// own notices.
+		unlock, err := d.fs.TryLock(filepath.Join(dir, "lock"))
 		if err != nil {
-			continue // alive
+			continue // alive, or being swept
 		}
 		removeTemporary(d.fs, dir)
 		unlock()

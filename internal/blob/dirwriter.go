@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -86,19 +87,25 @@ func (w *dirWriter) Commit() error {
 }
 
 // link gives the synced file its final name.
+//
+// A concurrent Delete may remove the directory while it is empty. If that comes
+// before the file gets its name, the name cannot be given and we begin again.
+// The trap is another writer that makes the directory again, so that the name
+// can be given although the directory itself is not yet durable. So if any
+// directory was removed meanwhile, all above the file are synced once more.
 func (w *dirWriter) link() error {
 	d := w.store
 	target := d.path(w.name)
 	dir := filepath.Dir(target)
-	// A concurrent Delete may remove the directory while it is empty, between
-	// our making it and our using it. Each round of that is another object's
-	// deletion, so it ends; the bound is against a file system that lies.
+	// Each round is another object's deletion, so this ends; the bound is
+	// against a file system that lies.
 	for try := 0; ; try++ {
-		if err := d.makeDir(dir); err != nil {
-			return err
+		quiet := d.watchRemovals()
+		err := d.makeDir(dir)
+		if err == nil {
+			err = w.publish(w.temp, target)
 		}
-		err := w.publish(w.temp, target)
-		if errors.Is(err, fs.ErrNotExist) && try < 10 {
+		if errors.Is(err, fs.ErrNotExist) && try < 100 {
 			d.forgetDir(dir)
 			continue
 		}
@@ -106,14 +113,47 @@ func (w *dirWriter) link() error {
 		if err != nil && !exists {
 			return err
 		}
-		if syncErr := d.syncDir(dir); syncErr != nil {
-			return fmt.Errorf("%w (%w)", syncErr, ErrUnknown)
+		err = d.syncDir(dir)
+		if err == nil && !quiet() {
+			err = d.syncAbove(dir)
+		}
+		if err != nil {
+			return fmt.Errorf("%w (%w)", err, ErrUnknown)
 		}
 		if exists {
 			return ErrExists
 		}
 		d.fs.Remove(w.temp) // the second name a link leaves; gone after a rename
 		return nil
+	}
+}
+
+// below reports whether dir is a directory inside root.
+func (d *DirStore) below(dir string) bool {
+	return len(dir) > len(d.root) && strings.HasPrefix(dir, d.root)
+}
+
+// syncAbove syncs the parents of dir up to root.
+func (d *DirStore) syncAbove(dir string) error {
+	for d.below(dir) {
+		dir = filepath.Dir(dir)
+		if err := d.syncDir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watchRemovals returns a function that tells whether no directory was removed
+// between the two calls.
+func (d *DirStore) watchRemovals() (quiet func() bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	before, calm := d.removals, d.removing == 0
+	return func() bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return calm && d.removing == 0 && d.removals == before
 	}
 }
 
@@ -141,11 +181,19 @@ func (d *DirStore) makeDir(dir string) error {
 				return err
 			}
 		}
-		// A directory that was there may not be durable either: its maker may
-		// stand, or have died, between mkdir and fsync. Only above root we do
-		// not insist: the parent may belong to somebody else.
-		err = d.syncDir(parent)
-		if err != nil && (missing || dir != d.root || !errors.Is(err, fs.ErrPermission)) {
+		if missing && d.below(dir) {
+			// All parents, because another process may have removed one that
+			// we know to be durable, and MkdirAll has made it again.
+			err = d.syncAbove(dir)
+		} else {
+			// A directory that was there may not be durable either: its maker
+			// may stand, or have died, between mkdir and fsync.
+			err = d.syncDir(parent)
+		}
+		if !missing && !d.below(dir) && errors.Is(err, fs.ErrPermission) {
+			err = nil // the parent of root is somebody else's
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -171,9 +219,15 @@ func (d *DirStore) syncDir(dir string) error {
 		return fmt.Errorf("an earlier fsync of directory %s failed, restart the process after checking the disk: %w", dir, err)
 	}
 	if err := d.fs.SyncDir(dir); err != nil {
-		d.mu.Lock()
-		d.failed[dir] = err
-		d.mu.Unlock()
+		// A directory that could not be opened (it is gone, or there are too
+		// many open files) had no fsync that could fail.
+		var at *fs.PathError
+		opened := !errors.As(err, &at) || at.Op != "open"
+		if opened && !errors.Is(err, fs.ErrNotExist) {
+			d.mu.Lock()
+			d.failed[dir] = err
+			d.mu.Unlock()
+		}
 		return fmt.Errorf("fsync of directory %s: %w", dir, err)
 	}
 	return nil
