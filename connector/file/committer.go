@@ -119,7 +119,7 @@ func (c *committer) publish(k committable, restored bool) (connector.Outcome, er
 
 func (c *committer) rename(staged, target string) (connector.Outcome, error) {
 	if d := filepath.Dir(target); !c.made[d] {
-		if err := c.makeTargetDir(d); err != nil {
+		if err := makeDirs(c.env.Files, c.dir, d); err != nil {
 			return connector.RetryLater, err
 		}
 		c.made[d] = true
@@ -128,22 +128,6 @@ func (c *committer) rename(staged, target string) (connector.Outcome, error) {
 		return connector.RetryLater, err
 	}
 	return connector.Committed, nil
-}
-
-// makeTargetDir makes a bucket's directory; every level from the sink's
-// directory down is synced, because another subtask may have made some of them
-// a moment ago.
-func (c *committer) makeTargetDir(dir string) error {
-	if err := makeDirs(c.env.Files, dir); err != nil {
-		return err
-	}
-	for base := filepath.Clean(c.dir); dir != base && filepath.Dir(dir) != dir; {
-		dir = filepath.Dir(dir)
-		if err := c.env.Files.SyncDir(dir); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // sameContent decides between a rename that a crash cut in two and a stranger's

@@ -9,36 +9,54 @@ import (
 	"github.com/cutwater-io/cutwater/connector"
 )
 
-// makeDirs makes a directory and its parents durable. The parent of dir is
-// synced even when dir is there already: another subtask may have made it just
-// now and not have synced yet.
-func makeDirs(files connector.Files, dir string) error {
-	dir = filepath.Clean(dir)
-	var unsynced []string // deepest first
-	for d := dir; ; {
-		parent := filepath.Dir(d)
-		if parent == d {
-			break
-		}
-		unsynced = append(unsynced, parent)
-		_, err := files.Stat(parent)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		d = parent
+// makeDirs makes base and dir, a directory below it or base itself, and makes
+// their names durable. The levels from the parent of base down are synced even
+// when they are there already: whoever made them may have died before its sync.
+func makeDirs(files connector.Files, base, dir string) error {
+	base, dir = filepath.Clean(base), filepath.Clean(dir)
+	parents, err := missingAbove(files, base)
+	if err != nil {
+		return err
 	}
 	if err := files.MkdirAll(dir); err != nil {
 		return err
 	}
-	for i := len(unsynced) - 1; i >= 0; i-- {
-		if err := files.SyncDir(unsynced[i]); err != nil {
+	if len(parents) == 0 {
+		err := files.SyncDir(filepath.Dir(base))
+		// Who may not read a directory hardly made base in it.
+		if err != nil && !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+	}
+	for ; dir != base; dir = filepath.Dir(dir) {
+		parents = append(parents, filepath.Dir(dir))
+	}
+	for _, p := range parents {
+		if err := files.SyncDir(p); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// missingAbove returns the parents in which making dir will make a name, lowest
+// first; none when the parent of dir exists.
+func missingAbove(files connector.Files, dir string) ([]string, error) {
+	var parents []string
+	for {
+		parent := filepath.Dir(dir)
+		_, err := files.Stat(parent)
+		switch {
+		case err == nil && len(parents) == 0, parent == dir:
+			return nil, nil
+		case err == nil:
+			return append(parents, parent), nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+		parents = append(parents, parent)
+		dir = parent
+	}
 }
 
 // hint says what to do about an error of the file system, for the end of a

@@ -164,7 +164,7 @@ func (s *PartSink[T]) Writer(ctx connector.WriterContext, _ [][]byte) (connector
 		return nil, s.invalid
 	}
 	staging := filepath.Join(s.dir, stagingDir)
-	if err := makeDirs(ctx.Env().Files, staging); err != nil {
+	if err := makeDirs(ctx.Env().Files, s.dir, staging); err != nil {
 		return nil, fmt.Errorf("file sink: make %s: %w%s", staging, err, hint(err))
 	}
 	return &writer[T]{
