@@ -32,7 +32,10 @@ func (p *plan) append(dst []byte, base unsafe.Pointer) []byte {
 			dst = le.AppendUint64(dst, *(*uint64)(f))
 		case opString:
 			s := *(*string)(f)
-			dst = append(appendLength(dst, o, len(s)), s...)
+			if uint64(len(s)) >= nilLength { // appendLength, which is too large to inline
+				panic(&EncodeError{o.path, errTooLong})
+			}
+			dst = append(le.AppendUint32(dst, uint32(len(s))), s...)
 		default:
 			dst = o.append(dst, f)
 		}
