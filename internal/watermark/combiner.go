@@ -117,11 +117,11 @@ func (c *Combiner) SetIdle(i int, idle bool) bool {
 	if idle {
 		c.active--
 		c.play(i, EndOfTime)
-		return c.advance()
+	} else {
+		c.active++
+		c.play(i, in.watermark) // it may have reported while it was idle
 	}
-	c.active++
-	c.play(i, in.watermark)
-	return false
+	return c.advance()
 }
 
 // End says that input i ended and reports whether the combined watermark advanced.
