@@ -157,8 +157,17 @@ func TestSplitsScenarios(t *testing.T) {
 			if m["split"] != "" {
 				s.StartSplit(m["split"])
 			}
-			for _, v := range d.CmdArgs[len(d.CmdArgs)-1].Vals {
-				s.Observe(unword(t, v))
+			vals := d.CmdArgs[len(d.CmdArgs)-1].Vals
+			var times []int64
+			for _, v := range vals {
+				if v != "" {
+					times = append(times, unword(t, v))
+				}
+			}
+			if len(times) == 1 {
+				s.Observe(times[0])
+			} else {
+				s.ObserveAll(times)
 			}
 		case "empty":
 			s.EmptySplit(m["split"], m.duration(t, "now"))

@@ -84,6 +84,25 @@ func (s *Splits) Observe(timestampMillis int64) {
 //go:noinline
 func (s *Splits) observeCustom(timestampMillis int64) { s.cur.custom.Observe(timestampMillis) }
 
+// ObserveAll is Observe for the records of a batch, for a source that has their
+// event times in one slice.
+func (s *Splits) ObserveAll(timestampsMillis []int64) {
+	if len(timestampsMillis) == 0 {
+		return
+	}
+	if s.custom {
+		for _, t := range timestampsMillis {
+			s.Observe(t)
+		}
+		return
+	}
+	newest := s.cur.newest
+	for _, t := range timestampsMillis {
+		newest = max(newest, t)
+	}
+	s.cur.seen, s.cur.newest = true, newest
+}
+
 // ObserveEach is Observe and Advance in one, for a watermark after every record.
 func (s *Splits) ObserveEach(timestampMillis int64) (watermark int64, advanced bool) {
 	s.Observe(timestampMillis)
