@@ -160,7 +160,7 @@ func (c *Combiner) play(i int, watermark int64) {
 func (c *Combiner) advance() bool {
 	next := c.tree[1]
 	if c.active == 0 {
-		if next = c.out; c.open > 0 && c.policy == AdvanceToMax {
+		if next = c.out; c.policy == AdvanceToMax {
 			next = c.mostAdvanced()
 		}
 	}

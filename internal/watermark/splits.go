@@ -111,7 +111,7 @@ func (s *Splits) ObserveEach(timestampMillis int64) (watermark int64, advanced b
 
 // AddSplit says that a split was assigned: from now on it holds back time. A new
 // split has Watermark None; for a restored one, pass what [Splits.Snapshot] saved.
-// A split that is there already is left as it is.
+// A split that is there already is left as it is, and the empty id is no split.
 func (s *Splits) AddSplit(t SplitTime) {
 	if _, ok := s.byID[t.ID]; ok || t.ID == "" {
 		return
@@ -155,6 +155,7 @@ func (s *Splits) EmptySplit(id string, now time.Duration) {
 		return
 	}
 	if s.strategy.IdleAfter > 0 && now-sp.since >= s.strategy.IdleAfter && !sp.idle {
+		s.fold() // what it has reached is not lost
 		sp.idle = true
 		s.othersValid = false
 	}
@@ -275,10 +276,8 @@ func (s *Splits) others() {
 	}
 }
 
+// mostAdvanced leaves out the unnamed split: reached has all it knows.
 func (s *Splits) mostAdvanced() int64 {
-	if len(s.named) == 0 {
-		return s.unnamed.watermark()
-	}
 	most := None
 	for _, sp := range s.named {
 		most = max(most, sp.watermark())
