@@ -6,7 +6,7 @@ import (
 	"github.com/cutwater-io/cutwater/connector/nexmark"
 )
 
-func generator(tb testing.TB, cfg nexmark.Config) *nexmark.Generator {
+func generator(tb interface{ Fatal(...any) }, cfg nexmark.Config) *nexmark.Generator {
 	g, err := nexmark.New(cfg)
 	if err != nil {
 		tb.Fatal(err)
