@@ -286,6 +286,7 @@ func TestWrongSourcesSayWhatIsWrong(t *testing.T) {
 		"a rate of -1 numbers": Sequence(1, identity, Rate(-1)),
 		"0 splits":             Sequence(1, identity, Splits(0)),
 		"65537 splits":         Sequence(1, identity, Splits(MaxSplits+1)),
+		"of my own":            Sequence(1, identity, Check(errors.New("of my own"))),
 		"no function":          Sequence[uint64](1, nil),
 	} {
 		_, err := s.Enumerator(enumeratorContext[uint64]{}, nil)

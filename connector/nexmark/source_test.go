@@ -116,7 +116,10 @@ func TestTheSourceOfBidsEmitsExactlyTheBids(t *testing.T) {
 	}
 }
 
-func TestASourceOfAWrongConfigurationFailsWhenItIsOpened(t *testing.T) {
+func TestASourceOfAWrongConfigurationSaysSoBeforeTheJobStarts(t *testing.T) {
+	if err := nexmark.Events(nexmark.Config{OutOfOrderGroup: 953}).Validate(); err == nil || !strings.Contains(err.Error(), "multiple of 953") {
+		t.Errorf("got %v", err)
+	}
 	if _, err := nexmark.Bids(nexmark.Config{OutOfOrderGroup: 953}).Reader(readerContext{}); err == nil || !strings.Contains(err.Error(), "multiple of 953") {
 		t.Errorf("got %v", err)
 	}

@@ -73,6 +73,9 @@ type Report struct {
 	First []Difference
 }
 
+// Header is a first line that files may have: the names of the columns.
+const Header = "auction,window_start_ms,count"
+
 // keep is how many differences a report shows.
 const keep = 10
 
@@ -161,6 +164,9 @@ func (r *Report) readFile(path string, want map[Cell]int64, seen map[Cell]struct
 		if err != nil { // torn at the end of the file, or longer than any result
 			r.add(Difference{Kind: Unreadable, Where: where()})
 			return nil
+		}
+		if number == 1 && string(line[:len(line)-1]) == Header {
+			continue
 		}
 		r.Lines++
 		cell, count, ok := parse(line[:len(line)-1])

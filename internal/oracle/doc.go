@@ -13,10 +13,11 @@
 //
 // Committed output is text, one result a line:
 //
-//	auction,window_start_ms,count
 //	1003,1436918400000,17
 //
-// Three decimal numbers, no blanks, no header, each line with its line end. Files
+// Auction, start of the window in milliseconds since 1970 and count: decimal
+// numbers with commas and without blanks, each line with its line end. The first
+// line of a file may be [Header]. Files
 // are found below the directory at any depth; files and directories whose name
 // begins with a dot or an underscore are staged output and are not read, as with
 // other tools that read such directories.

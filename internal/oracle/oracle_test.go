@@ -35,7 +35,7 @@ func TestTheAnswerEqualsCountingWholeBidsOneByOne(t *testing.T) {
 	}
 }
 
-func TestTheAnswerOfTheStandardStreamStaysTheSame(t *testing.T) {
+func TestEveryBidOfTheStandardStreamIsCountedOnce(t *testing.T) {
 	got, err := BidsPerAuction(nexmark.Config{}, 50_000, 1000)
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ var answer = map[Cell]int64{{1, 0}: 5, {1, 1000}: 6, {2, 0}: 7}
 func TestEqualFilesAreEqualInAnyOrderAndStagedOnesAreNotRead(t *testing.T) {
 	dir := write(t, map[string]string{
 		"part-0-1-0.txt":        "2,0,7\n",
-		"day/part-1-1-0.txt":    "1,1000,6\n1,0,5\n",
+		"day/part-1-1-0.txt":    "auction,window_start_ms,count\n1,1000,6\n1,0,5\n",
 		".staged/part-0-2.txt":  "1,0,5\n",
 		"_tmp/part-0-2.txt":     "1,0,5\n",
 		"day/.part-1-2.pending": "broken",
