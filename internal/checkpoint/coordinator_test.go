@@ -90,7 +90,7 @@ func (d *driver) count(prefix string) (n int) {
 }
 
 func TestS015AFullQueueRefusesTheNewestRequest(t *testing.T) {
-	d := drive(t, Config{})
+	d := drive(t, Config{Unaligned: true}) // so that a savepoint waits like the others
 	d.request(Checkpoint)
 	for range maxQueuedRequests {
 		d.request(Checkpoint)
@@ -103,8 +103,35 @@ func TestS015AFullQueueRefusesTheNewestRequest(t *testing.T) {
 	if d.count(want) != 1 || d.count("resolve") != 1 {
 		t.Errorf("got %v, want only %s", d.seen[len(d.seen)-1], want)
 	}
+	// Its higher rank does not help a savepoint: nobody who was accepted is
+	// thrown out for it.
+	two := d.request(Savepoint)
+	if d.count(fmt.Sprintf("resolve request=%d kind=savepoint reason=TOO_MANY_CHECKPOINT_REQUESTS", two)) != 1 || d.count("resolve") != 2 {
+		t.Errorf("got %v", d.seen[len(d.seen)-1])
+	}
 	if n := len(d.c.queue.list); n != maxQueuedRequests {
 		t.Errorf("%d requests are queued", n)
+	}
+}
+
+func TestS063ReadingBackTheLogSlowsDownToOnceAMinute(t *testing.T) {
+	d := drive(t, Config{})
+	d.request(Checkpoint)
+	d.step(Acked{ID: 1, Attempt: attempt("0.0#0")})
+	c := d.c
+	c.Step(nil, Acked{ID: 1, Attempt: attempt("1.0#0")})
+	c.Step(nil, ManifestWritten{ID: 1})
+	c.Step(nil, Published{ID: 1, Outcome: Unknown})
+	var after []int64
+	for range 8 {
+		set := c.Step(nil, Published{ID: 1, Outcome: Unknown})[0].(*SetTimer)
+		after = append(after, int64(set.After/time.Second))
+		if got := c.Step(nil, TimerFired{Timer: set.Timer}); len(got) != 1 || got[0].String() != "resolve-publish checkpoint=1" {
+			t.Fatalf("got %v", got)
+		}
+	}
+	if got := fmt.Sprint(after); got != "[1 2 4 8 16 32 60 60]" {
+		t.Errorf("seconds between read-backs: %v", got)
 	}
 }
 
@@ -304,6 +331,7 @@ func TestMonotonicTimeThatStepsBackIsTreatedAsStandingStill(t *testing.T) {
 func TestAnswersNobodyAskedForPanic(t *testing.T) {
 	for want, ev := range map[string]Event{
 		"ids were reserved":        IDsReserved{First: 1, Count: 1},
+		"snapshotted twice for 1":  CoordinatorsSnapshotted{ID: 1},
 		"the manifest of 1":        ManifestWritten{ID: 1},
 		"1 was published":          Published{ID: 1},
 		"no deletion":              Deleted{ID: 1},
@@ -313,6 +341,7 @@ func TestAnswersNobodyAskedForPanic(t *testing.T) {
 		"events are passed by val": (*Acked)(nil),
 	} {
 		d := drive(t, Config{})
+		d.request(Checkpoint)
 		mustPanic(t, want, func() { d.c.Step(nil, ev) })
 	}
 }

@@ -186,7 +186,10 @@ func (c *Coordinator) begin(req request) {
 
 func (c *Coordinator) onCoordinatorsSnapshotted(e CoordinatorsSnapshotted) {
 	p := c.find(e.ID)
-	if p == nil || p.phase != triggering {
+	if p != nil && p.phase != triggering {
+		panic(fmt.Sprintf("checkpoint: the operator coordinators were snapshotted twice for %d", e.ID))
+	}
+	if p == nil { // it was aborted meanwhile
 		a := c.slabs.discardCoordinators.next()
 		*a = DiscardCoordinators{ID: e.ID}
 		c.out = append(c.out, a)
