@@ -17,7 +17,7 @@ import (
 // step the invariants are checked. Then the world heals, and a checkpoint that is
 // asked for must complete.
 func TestAnyScheduleKeepsTheInvariantsAndHeals(t *testing.T) {
-	schedules := 4000
+	schedules := 3000
 	if testing.Short() {
 		schedules = 400
 	}
