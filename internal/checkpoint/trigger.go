@@ -180,7 +180,7 @@ func (c *Coordinator) begin(req request) {
 	c.pending = append(c.pending, p)
 	p.timer = c.setTimer(c.cfg.Timeout)
 	a := c.slabs.snapshotCoordinators.next()
-	*a = SnapshotCoordinators{ID: p.id}
+	*a = SnapshotCoordinators{ID: p.id, Kind: req.kind, Request: req.id}
 	c.out = append(c.out, a)
 }
 
