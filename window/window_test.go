@@ -194,6 +194,30 @@ func TestSessionsThatTouchStayTwoAndThoseThatOverlapBecomeOne(t *testing.T) {
 	}
 }
 
+func TestSessionsAndTheEndOfTheStreamHaveNoPanesAndNoFixedEnds(t *testing.T) {
+	for _, a := range []window.Assigner{window.Session(time.Second), window.EndOfStream()} {
+		if a.PaneMillis() != 0 || a.PanesPerWindow() != 0 || a.NextEnd(5) != window.MaxMillis {
+			t.Errorf("%s: panes of %d ms, %d a window, next end %s", a, a.PaneMillis(), a.PanesPerWindow(), a.NextEnd(5))
+		}
+	}
+	for _, at := range []window.Millis{window.MinMillis, 0, window.MaxMillis} {
+		if !window.EndOfStream().Pane(at).Contains(at) {
+			t.Errorf("the one window does not contain %s", at)
+		}
+	}
+}
+
+func TestTimesOutsideFourDigitYearsAreWrittenAsNumbers(t *testing.T) {
+	for m, want := range map[window.Millis]string{
+		-62_167_219_200_000: "0000-01-01T00:00:00.000Z", -62_167_219_200_001: "-62167219200001ms",
+		253_402_300_799_999: "9999-12-31T23:59:59.999Z", 253_402_300_800_000: "253402300800000ms",
+	} {
+		if got := m.String(); got != want {
+			t.Errorf("%d is written %q, want %q", int64(m), got, want)
+		}
+	}
+}
+
 func TestWrongAssignersSayWhatIsWrong(t *testing.T) {
 	for _, c := range []struct {
 		a    window.Assigner

@@ -299,6 +299,42 @@ func TestWrongSourcesSayWhatIsWrong(t *testing.T) {
 	}
 }
 
+func TestSplitsOfAnotherSourceAreRefused(t *testing.T) {
+	src := Sequence(1, identity)
+	r, err := src.Reader(readerContext{clock: newClock()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := newSplit(1, 2, 3)
+	for want, data := range map[string][]byte{
+		"0 bytes, want 25":              nil,
+		"format 9 is not known":         append([]byte{9}, good.appendTo(nil)[1:]...),
+		"number 2 of 2":                 (&split{index: 2, of: 2}).appendTo(nil),
+		"number 0 of 0":                 (&split{}).appendTo(nil),
+		"at count 18446744073709551615": (&split{of: 2, count: 1<<64 - 1}).appendTo(nil),
+	} {
+		if err := r.AddSplits([]connector.Split{{ID: "x", Data: data}}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the reader said %v, want an error with %q", err, want)
+		}
+		j := &job[uint64]{readers: make([]connector.Reader[uint64], 1)}
+		if _, err := src.Enumerator(enumeratorContext[uint64]{job: j}, append([]byte{splitFormat, 7}, data...)); err == nil {
+			t.Error("the enumerator took a damaged state")
+		}
+	}
+}
+
+func TestAnEnormousRateIsFullSpeed(t *testing.T) {
+	j := start(t, Sequence(5000, identity, Rate(1e300)), 1, nil)
+	j.register()
+	j.poll(0, 1) // the first number starts the clock
+	j.clock.advance(time.Second)
+	for j.poll(0, 1000) == connector.More {
+	}
+	if len(j.got) != 5000 {
+		t.Errorf("%d numbers in a second, want all 5000", len(j.got))
+	}
+}
+
 func FuzzSplit(f *testing.F) {
 	s := newSplit(3, 64, 1000)
 	f.Add(s.appendTo(nil))
