@@ -165,6 +165,13 @@ func TestTimesAtTheEndsSaturateAndDoNotWrap(t *testing.T) {
 			t.Errorf("a window of the beginning of time is %d to %d", w.Start, w.End)
 		}
 	}
+	single := window.Tumbling(time.Millisecond)
+	if a, b := single.Pane(window.MaxMillis), single.Pane(window.MaxMillis-1); a != b || !a.Contains(window.MaxMillis) {
+		t.Errorf("the last millisecond is in %d to %d, the one before in %d to %d", a.Start, a.End, b.Start, b.End)
+	}
+	if s := window.Start(window.MaxMillis, 1, 0); s != window.MaxMillis-1 {
+		t.Errorf("the last window starts at %d", s)
+	}
 	if s := window.Session(time.Hour).Pane(window.MaxMillis - 5); s.End != window.MaxMillis || !s.Contains(window.MaxMillis) {
 		t.Errorf("the last session is %d to %d", s.Start, s.End)
 	}

@@ -225,6 +225,28 @@ func TestARestartedLimitedSourceDoesNotCatchUpInABurst(t *testing.T) {
 	}
 }
 
+func TestASplitThatJoinsALimitedReaderLateIsNotHeldBackByTheOthers(t *testing.T) {
+	j := start(t, Sequence(0, identity, Rate(10), Splits(2)), 1, nil)
+	add := func(s split) {
+		t.Helper()
+		if err := j.readers[0].AddSplits([]connector.Split{s.encode()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(newSplit(0, 2, 1000))
+	j.poll(0, 10) // starts the clock at number 2000
+	add(newSplit(1, 2, 0))
+	j.clock.advance(time.Second)
+	for j.poll(0, 10) == connector.More {
+	}
+	j.clock.advance(time.Second)
+	for j.poll(0, 10) == connector.More {
+	}
+	if want := []uint64{2000, 1, 3, 5, 7, 9, 11}; !slices.Equal(j.got, want) {
+		t.Errorf("got %v, want %v", j.got, want)
+	}
+}
+
 func TestSplitsThatComeBackGoToTheReaderThatRegistersAgain(t *testing.T) {
 	src := Sequence(100, identity, Splits(4))
 	first := start(t, src, 3, nil)
