@@ -66,22 +66,23 @@ type place struct {
 // locate finds the places of a block of hashes and reads their lines. The loads
 // do not depend on each other, so the processor has many of them in flight.
 func (t *Table[K, V]) locate(hashes []uint64, places *[resolveBlock]place) {
-	dir, lo, shift, slots := t.dir, t.lo, t.shift&63, t.slots
+	dir, n := unsafe.Pointer(unsafe.SliceData(t.dir)), uint64(len(t.dir))
+	lo, shift, slots := t.lo, t.shift&63, t.slots
 	frozen := t.snaps.frozen.Load()
 	var x byte
-	for j, h := range hashes[:min(len(hashes), resolveBlock)] {
+	for j, h := range hashes {
 		idx := (h - lo) >> shift
-		if idx >= uint64(len(dir)) {
-			t.notOurs(h)
-		}
-		e := &dir[idx]
+		room := uint64(0)
 		home := uint64(uint32(h)) * slots >> 32
-		p := e.page + headerSize + uintptr(home)*unsafe.Sizeof(slot[K, V]{})
-		room := slots - home
-		if e.guard <= frozen {
-			room = 0
+		if idx >= n {
+			idx = 0 // there is no such key; upsert reports the foreign hash
 		}
-		places[j] = place{p, room}
+		e := (*entry)(unsafe.Add(dir, idx*uint64(unsafe.Sizeof(entry{}))))
+		if e.guard > frozen {
+			room = slots - home
+		}
+		p := e.page + headerSize + uintptr(home)*unsafe.Sizeof(slot[K, V]{})
+		places[j&(resolveBlock-1)] = place{p, room}
 		x ^= *(*byte)(at(p))
 	}
 	t.sink = x
