@@ -107,7 +107,7 @@ func keyStream(n, keys int, zipf bool) []uint64 {
 }
 
 func BenchmarkStateUpdate(b *testing.B) {
-	for _, keys := range []int{100_000, 1_000_000, 10_000_000} {
+	for _, keys := range []int{1000, 100_000, 1_000_000, 10_000_000} {
 		for _, zipf := range []bool{false, true} {
 			name := fmt.Sprintf("%dK", keys/1000)
 			if zipf {

@@ -114,6 +114,8 @@ type layout struct {
 	offHeap  bool // class (a): pages of the arena
 	deep     bool // values are deep-copied on first access after a snapshot
 	copyRuns bool // an entry in memory is an entry in a segment
+	// stringKeys: K is a string type.
+	stringKeys bool
 }
 
 // fillPercent is where pages split: half full on average after a split, and
@@ -151,6 +153,7 @@ func layoutOf[K comparable, V any](c *Config[K, V]) (layout, error) {
 	}
 	l.limit = l.slots * fillPercent / 100
 	l.deep = vc == deep
+	l.stringKeys = kt.Kind() == reflect.String
 	l.copyRuns = c.Key.Memory && c.Value.Memory && kc == plain && vc == plain &&
 		unsafe.Sizeof(slot[K, V]{}) == kt.Size()+vt.Size() && unsafe.Offsetof(slot[K, V]{}.v) == kt.Size()
 	return l, nil
