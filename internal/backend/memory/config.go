@@ -76,17 +76,17 @@ func (c *Config[K, V]) validate() error {
 type content uint8
 
 const (
-	plain   content = iota // nothing: it may live outside the Go heap
-	strings                // strings only: immutable, so a shallow copy is enough
-	deep                   // slices, maps, pointers: needs a deep copy
-	foreign                // channels, functions: cannot be state
+	plain    content = iota // nothing: it may live outside the Go heap
+	textOnly                // strings only: immutable, so a shallow copy is enough
+	deep                    // slices, maps, pointers: needs a deep copy
+	foreign                 // channels, functions: cannot be state
 )
 
 // contentOf looks at a type once, when the table is made.
 func contentOf(t reflect.Type) content {
 	switch t.Kind() {
 	case reflect.String:
-		return strings
+		return textOnly
 	case reflect.Slice, reflect.Map, reflect.Pointer, reflect.Interface:
 		return deep
 	case reflect.Chan, reflect.Func, reflect.UnsafePointer:
@@ -127,7 +127,7 @@ func layoutOf[K comparable, V any](c *Config[K, V]) (layout, error) {
 	kc, vc := contentOf(kt), contentOf(vt)
 	var l layout
 	switch {
-	case kc > strings:
+	case kc > textOnly:
 		return l, fmt.Errorf("state %q: key type %v has pointers or interfaces, whose values have no stable hash; use strings, numbers, arrays and structs of them", c.Name, kt)
 	case vc == foreign:
 		return l, fmt.Errorf("state %q: type %v has channels or functions, which cannot be stored", c.Name, vt)
