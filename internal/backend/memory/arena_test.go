@@ -110,16 +110,11 @@ func TestMemoryStaysMappedUntilTheLastReleaseAfterClose(t *testing.T) {
 	}
 }
 
-func TestTypesThatCannotBeStateAreRefusedWithTheirName(t *testing.T) {
+func TestWhatCannotBeATableIsRefused(t *testing.T) {
 	a := NewArena()
 	defer a.Close()
 	if _, err := NewTable(a, Config[uint64, uint64]{}); err == nil {
 		t.Error("an empty configuration is accepted")
-	}
-	cfg := cartKind().cfg
-	cfg.Clone = nil
-	if _, err := NewTable(a, cfg); err == nil {
-		t.Error("a map is accepted without a clone function")
 	}
 	if _, err := NewTable(a, Config[any, uint64]{
 		Hash: func(*any) uint64 { return 0 }, MaxParallelism: 1, Value: uintCoding(true),
