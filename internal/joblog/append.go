@@ -34,6 +34,7 @@ type Log struct {
 	// failed is set once the log cannot be used any more.
 	failed error
 
+	every uint64   // snapshotEvery, less in tests
 	base  uint64   // slot of the newest snapshot, or of the beginning
 	stale []uint64 // entries before base that are to be deleted, ascending
 }
@@ -97,10 +98,10 @@ func (l *Log) Reserve(ctx context.Context, count uint32) (ident.CheckpointID, er
 	return first, nil
 }
 
-// Resolve finds out about an entry whose outcome was unknown. It returns nil if
-// that is in the log now, or if there was none; then State includes it.
-// [ErrLost] says that it is not in the log and never will be. Otherwise the
-// outcome is still unknown: try again later.
+// Resolve settles entries whose outcome was unknown. When it returns nil nothing
+// is unknown any more: what [Log.State] has is in the log, and what it does not
+// have never will be. The error is blob.ErrUnknown, or that of the store, while
+// it cannot be settled: try again later.
 func (l *Log) Resolve(ctx context.Context) error {
 	if len(l.maybe) == 0 {
 		return l.failed
@@ -109,15 +110,8 @@ func (l *Log) Resolve(ctx context.Context) error {
 	if err := l.append(ctx, func(*state) Entry { return void{} }); err != nil {
 		return fmt.Errorf("resolve job log entry %s: %w", nameOf(slot), err)
 	}
-	if l.next == slot+1 {
-		// Our void took the slot, so nothing else ever will.
-		return ErrLost
-	}
 	return nil
 }
-
-// ErrLost: an entry of unknown outcome turned out not to be in the log.
-var ErrLost = errors.New("the entry was not written")
 
 // append puts the entry that build makes into the next slot. build is called
 // again when the slot turns out to hold an earlier entry of ours, because the
