@@ -80,6 +80,37 @@ func TestS137ALeaderThatSleptThroughACompactionCannotPublish(t *testing.T) {
 	}
 }
 
+// tornList hides what was written since: a directory that is read while one
+// snapshot takes the place of another may show neither.
+type tornList struct {
+	blob.Store
+	seen []string
+}
+
+func (s *tornList) List(ctx context.Context, prefix string) ([]string, error) {
+	if s.seen != nil {
+		return s.seen, nil
+	}
+	return s.Store.List(ctx, prefix)
+}
+
+func TestS137ALeaderThatSleptIsFoundEvenIfTheListShowsNothingNewer(t *testing.T) {
+	s := blob.Memory()
+	torn := &tornList{Store: s}
+	old, _ := mustOpen(t, torn)
+	mustReserve(t, old, 16)
+	torn.seen, _ = s.List(ctx, prefix)
+	newer, _ := mustOpen(t, s)
+	newer.every = 8
+	for range 50 {
+		mustReserve(t, newer, 1)
+	}
+	want(t, "append of the old leader", old.Append(ctx, completed(1)), ErrDeposed)
+	if _, err := s.Get(ctx, nameOf(old.next)); err != nil {
+		t.Fatalf("the old leader did not win the free slot, so this test shows nothing: %v", err)
+	}
+}
+
 func TestS062AFailedAppendIsNotInTheLog(t *testing.T) {
 	f := &blobtest.Faulty{Store: blob.Memory()}
 	l, _ := mustOpen(t, f)
