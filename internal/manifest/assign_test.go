@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -230,33 +231,39 @@ func TestNoElementIsLostOrRepeatedAtAnyParallelism(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		before, after := "", ""
+		var before, after []string
 		for _, s := range o.Subtasks {
 			for _, l := range s.Lists {
 				if l.Mode == Split {
-					before += fmt.Sprintf("%q", l.Elements)
+					before = append(before, elements(l)...)
 				}
 			}
 		}
 		most, least := 0, 1<<30
 		for _, r := range restored {
-			n := 0
+			n := len(after)
 			for _, l := range r.Lists {
 				if l.Mode == Split {
-					after += fmt.Sprintf("%q", l.Elements)
-					n += len(l.Elements)
+					after = append(after, elements(l)...)
 				}
 			}
+			n = len(after) - n
 			most, least = max(most, n), min(least, n)
 		}
-		flat := strings.NewReplacer("][", " ", "[]", "")
-		if strings.Join(strings.Fields(flat.Replace(before)), " ") != strings.Join(strings.Fields(flat.Replace(after)), " ") {
-			t.Fatalf("before %s, after %s", before, after)
+		if !slices.Equal(before, after) {
+			t.Fatalf("before %q, after %q", before, after)
 		}
 		if to != int(o.Parallelism) && most-least > 1 {
 			t.Fatalf("between %d and %d elements", least, most)
 		}
 	})
+}
+
+func elements(l ListState) (s []string) {
+	for _, e := range l.Elements {
+		s = append(s, string(e))
+	}
+	return s
 }
 
 func TestS281ADerivedMaxParallelismGivesWayToTheStoredOne(t *testing.T) {
