@@ -1,0 +1,89 @@
+package file_test
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/cutwater-io/cutwater/connector"
+	"github.com/cutwater-io/cutwater/connector/connectortest"
+	"github.com/cutwater-io/cutwater/connector/file"
+)
+
+// lineSink opens a sink of lines for the suite; change sets its options.
+func lineSink(change func(*file.PartSink[string]) *file.PartSink[string]) connectortest.SinkCase[string] {
+	return connectortest.SinkCase[string]{
+		Value: func(i int) string { return fmt.Sprintf("value %d", i) },
+		Open: func(t *testing.T, files connector.Files) connectortest.OpenedSink[string] {
+			return connectortest.OpenedSink[string]{
+				Sink:      change(file.LinesSink("/data/out")),
+				Visible:   func() ([]string, error) { return published(files, "/data/out") },
+				Leftovers: func() ([]string, error) { return names(files, "/data/out/.staging") },
+			}
+		},
+	}
+}
+
+func names(files connector.Files, dir string) ([]string, error) {
+	entries, err := files.ReadDir(dir)
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all, err
+}
+
+// published reads the lines below a directory as a consumer does.
+func published(files connector.Files, dir string) ([]string, error) {
+	entries, err := files.ReadDir(dir)
+	if err != nil {
+		if strings.Contains(err.Error(), "not exist") {
+			return nil, nil
+		}
+		return nil, err
+	}
+	var all []string
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		var lines []string
+		switch {
+		case e.Name() == ".staging":
+		case e.IsDir():
+			lines, err = published(files, name)
+		default:
+			lines, err = readLines(files, name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, lines...)
+	}
+	return all, nil
+}
+
+func readLines(files connector.Files, name string) ([]string, error) {
+	f, err := files.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	if err != nil || len(data) == 0 {
+		return nil, err
+	}
+	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n"), nil
+}
+
+func TestS358LinesSinkConforms(t *testing.T) {
+	connectortest.Sink(t, lineSink(func(s *file.PartSink[string]) *file.PartSink[string] { return s }))
+}
+
+func TestS358SinkWithSmallPartsAndBucketsConforms(t *testing.T) {
+	connectortest.Sink(t, lineSink(func(s *file.PartSink[string]) *file.PartSink[string] {
+		return s.MaxPartBytes(10).MaxOpenBuckets(1).BucketBy(func(v *string) string {
+			return fmt.Sprintf("last=%s/x", (*v)[len(*v)-1:])
+		})
+	}))
+}

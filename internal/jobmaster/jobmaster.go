@@ -1,0 +1,232 @@
+package jobmaster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cutwater-io/cutwater/connector"
+	"github.com/cutwater-io/cutwater/internal/blob"
+	"github.com/cutwater-io/cutwater/internal/checkpoint"
+	"github.com/cutwater-io/cutwater/internal/ident"
+	"github.com/cutwater-io/cutwater/internal/joblog"
+	"github.com/cutwater-io/cutwater/internal/operator"
+	"github.com/cutwater-io/cutwater/internal/plan"
+	"github.com/cutwater-io/cutwater/internal/rpc"
+)
+
+// Config of a JobMaster.
+type Config struct {
+	Program     *operator.Program
+	Plan        *plan.Plan
+	Checkpoints checkpoint.Config
+	Env         connector.Env
+	Store       blob.Store
+	// Log is the job's log, claimed by this process, and Recovered what it said.
+	Log       *joblog.Log
+	Recovered joblog.Recovered
+	// Restore is the checkpoint to start from; nil: a fresh start.
+	Restore *Restore
+	// Restarts is how often a failed job is restarted from its latest
+	// checkpoint before Run gives up; RestartDelay is waited before each.
+	Restarts     int
+	RestartDelay time.Duration
+	// Observer is told what happens, in the JobMaster's goroutine. It may be
+	// nil.
+	Observer func(Event)
+}
+
+// JobMaster runs one job. Its exported methods, except Run, are the messages of
+// TaskManagers and may be called from any goroutine.
+type JobMaster struct {
+	cfg   Config
+	token ident.FencingToken
+	start time.Time
+	ctx   context.Context
+	wg    sync.WaitGroup // goroutines beside the loop
+
+	mu    sync.Mutex // guards queue and closed
+	queue []func()
+	wakeC chan struct{}
+	shut  bool
+
+	// Everything below belongs to the loop.
+	tm       rpc.TaskManager
+	coord    *checkpoint.Coordinator
+	events   []checkpoint.Event // waiting for the coordinator
+	actions  []checkpoint.Action
+	stepping bool
+	lastAck  *rpc.AcknowledgeCheckpoint // being decided on
+	exec     execution
+	gateways []*gateway
+	held     map[ident.CheckpointID]*heldCheckpoint
+	complete map[ident.CheckpointID]string // manifest objects by retained checkpoint
+	logQueue []func()                      // operations of the log, one at a time
+	logBusy  bool
+	timers   map[checkpoint.TimerID]context.CancelFunc
+	requests map[checkpoint.RequestID]func(ident.CheckpointID, error)
+	lastReq  checkpoint.RequestID
+	restore  *Restore // what the present attempts were started from
+	restarts int
+	ending   ending
+}
+
+// ending is how the job ends, once that is decided.
+type ending struct {
+	decided bool
+	status  checkpoint.JobStatus
+	err     error
+	closed  bool // the coordinator has closed
+	deposed bool
+	logging bool // the last entry is being written
+	logged  bool
+}
+
+var _ rpc.JobMaster = (*JobMaster)(nil)
+
+// New makes a JobMaster. Call Attach before Run.
+func New(cfg Config) *JobMaster {
+	if cfg.Observer == nil {
+		cfg.Observer = func(Event) {}
+	}
+	return &JobMaster{
+		cfg: cfg, token: cfg.Log.Token(), wakeC: make(chan struct{}, 1),
+		coord: checkpoint.New(cfg.Checkpoints), held: map[ident.CheckpointID]*heldCheckpoint{},
+		complete: map[ident.CheckpointID]string{}, timers: map[checkpoint.TimerID]context.CancelFunc{},
+		requests: map[checkpoint.RequestID]func(ident.CheckpointID, error){}, restore: cfg.Restore,
+	}
+}
+
+// Attach gives the TaskManager that hosts the tasks.
+func (jm *JobMaster) Attach(tm rpc.TaskManager) { jm.tm = tm }
+
+// post queues an action of the loop.
+func (jm *JobMaster) post(f func()) {
+	jm.mu.Lock()
+	if !jm.shut {
+		jm.queue = append(jm.queue, f)
+	}
+	jm.mu.Unlock()
+	select {
+	case jm.wakeC <- struct{}{}:
+	default:
+	}
+}
+
+// Run runs the job to its end: nil when all input was read and everything is
+// committed. When ctx ends the job is canceled: tasks stop, the latest checkpoint
+// stays, and Run returns the cause. It returns when all its goroutines are gone.
+func (jm *JobMaster) Run(ctx context.Context) error {
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	jm.ctx = work
+	jm.start = jm.cfg.Env.Clock.Now()
+	stop := context.AfterFunc(ctx, func() { jm.post(func() { jm.end(checkpoint.Canceled, context.Cause(ctx)) }) })
+	defer stop()
+
+	if err := jm.begin(); err != nil {
+		jm.end(checkpoint.JobFailed, err)
+	}
+	for !jm.over() {
+		jm.mu.Lock()
+		queue := jm.queue
+		jm.queue = nil
+		jm.mu.Unlock()
+		for _, f := range queue {
+			f()
+		}
+		if len(queue) == 0 {
+			<-jm.wakeC
+		}
+	}
+	jm.mu.Lock()
+	jm.shut, jm.queue = true, nil
+	jm.mu.Unlock()
+	cancel()
+	for _, g := range jm.gateways {
+		jm.ending.err = errors.Join(jm.ending.err, g.close())
+	}
+	jm.wg.Wait()
+	return jm.ending.err
+}
+
+// begin starts the coordinator, the enumerators and the first attempts.
+func (jm *JobMaster) begin() error {
+	r := jm.cfg.Recovered
+	var retained []checkpoint.Retained
+	for _, c := range r.Completed {
+		jm.complete[c.Checkpoint] = c.Manifest
+		retained = append(retained, checkpoint.Retained{ID: c.Checkpoint, Foreign: c.Kind != joblog.Periodic})
+	}
+	reserved := r.NextID
+	if reserved > 0 {
+		reserved--
+	}
+	jm.step(checkpoint.Restored{At: jm.now(), Reserved: reserved, Retained: retained})
+	jm.exec.init(jm.cfg.Plan)
+	if err := jm.startEnumerators(); err != nil {
+		return err
+	}
+	jm.sweep()
+	return jm.deploy()
+}
+
+// over reports whether nothing is left to wait for.
+func (jm *JobMaster) over() bool {
+	return jm.ending.decided && jm.exec.allEnded() && jm.ending.closed && jm.ending.logged
+}
+
+// end decides how the job ends, if that is not decided yet, and stops what still
+// runs.
+func (jm *JobMaster) end(status checkpoint.JobStatus, err error) {
+	if jm.ending.decided {
+		return
+	}
+	jm.ending.decided, jm.ending.status, jm.ending.err = true, status, err
+	jm.cancelTasks()
+	jm.maybeClose()
+}
+
+// maybeClose closes the coordinator and then the log, when all tasks have ended.
+func (jm *JobMaster) maybeClose() {
+	e := &jm.ending
+	if !e.decided || !jm.exec.allEnded() || e.logged {
+		return
+	}
+	if !e.closed {
+		jm.step(checkpoint.Shutdown{At: jm.now(), Status: e.status})
+		if !e.closed {
+			return // called again when the coordinator closes
+		}
+	}
+	if e.deposed {
+		e.logged = true
+		return
+	}
+	stopped := joblog.Stopped{Status: joblog.Finished}
+	switch e.status {
+	case checkpoint.Canceled:
+		stopped.Status = joblog.Canceled
+	case checkpoint.JobFailed:
+		stopped.Status, stopped.Message = joblog.Failed, fmt.Sprint(e.err)
+	}
+	if e.logging {
+		return
+	}
+	e.logging = true
+	jm.log(func(l *joblog.Log) error { return l.Append(jm.ctx, stopped) }, func(err error) {
+		if err != nil {
+			e.err = errors.Join(e.err, fmt.Errorf("job log: write how the job ended: %w", err))
+		}
+		e.logged = true
+		jm.cfg.Observer(JobEnded{Status: e.status, Err: e.err})
+	})
+}
+
+// now is the time of an event for the coordinator.
+func (jm *JobMaster) now() checkpoint.At {
+	t := jm.cfg.Env.Clock.Now()
+	return checkpoint.At{Now: t.Sub(jm.start), WallMillis: t.UnixMilli()}
+}

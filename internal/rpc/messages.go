@@ -1,0 +1,177 @@
+// Package rpc holds the conversation between a JobMaster and its TaskManagers:
+// the messages of specification 2.1 and the two ends that receive them. Both ends
+// may share a process; then calls are function calls, and the receiver still
+// only queues the message and returns.
+//
+//	JobMaster ── Deploy, Cancel, TriggerCheckpoint, NotifyCheckpointComplete,
+//	             NotifyCheckpointAborted, OperatorEvent ──▶ TaskManager
+//	JobMaster ◀── TaskStateChanged, AcknowledgeCheckpoint, DeclineCheckpoint,
+//	             OperatorEvent, EndOfData ── TaskManager
+//
+// Every message names the attempt it is for or from, and carries the JobMaster's
+// fencing token, so that messages of the past are recognised and dropped.
+package rpc
+
+import (
+	"github.com/cutwater-io/cutwater/internal/barrier"
+	"github.com/cutwater-io/cutwater/internal/ident"
+	"github.com/cutwater-io/cutwater/internal/manifest"
+	"github.com/cutwater-io/cutwater/internal/operator"
+)
+
+// Deploy starts one attempt of a subtask.
+type Deploy struct {
+	Token   ident.FencingToken
+	Job     ident.JobID
+	Attempt ident.AttemptID
+	// Unique is a number no other attempt of any run has.
+	Unique uint64
+	// RestoredFrom is the checkpoint whose state follows; 0: a fresh start.
+	RestoredFrom ident.CheckpointID
+	// States by operator; those without state are absent.
+	States map[ident.OperatorID]manifest.Restored
+}
+
+// Cancel ends an attempt; it answers with TaskStateChanged.
+type Cancel struct {
+	Token   ident.FencingToken
+	Attempt ident.AttemptID
+}
+
+// TriggerCheckpoint tells a source to begin a checkpoint.
+type TriggerCheckpoint struct {
+	Token           ident.FencingToken
+	Attempt         ident.AttemptID
+	Checkpoint      ident.CheckpointID
+	TimestampMillis int64 // wall clock of the JobMaster
+}
+
+// NotifyCheckpointComplete tells a task that a checkpoint is complete and
+// durable.
+type NotifyCheckpointComplete struct {
+	Token        ident.FencingToken
+	Attempt      ident.AttemptID
+	Checkpoint   ident.CheckpointID
+	LastSubsumed ident.CheckpointID // 0: none
+}
+
+// NotifyCheckpointAborted tells a task that a checkpoint will not complete.
+// LatestCompleted repairs a lost completion.
+type NotifyCheckpointAborted struct {
+	Token           ident.FencingToken
+	Attempt         ident.AttemptID
+	Checkpoint      ident.CheckpointID
+	LatestCompleted ident.CheckpointID
+}
+
+// OperatorEvent travels between a subtask and the coordinator of its operator.
+type OperatorEvent struct {
+	Token    ident.FencingToken
+	Attempt  ident.AttemptID
+	Operator ident.OperatorID
+	Kind     operator.EventKind
+	Payload  []byte
+}
+
+// AcknowledgeCheckpoint carries a subtask's part of a checkpoint.
+type AcknowledgeCheckpoint struct {
+	Token      ident.FencingToken
+	Attempt    ident.AttemptID
+	Checkpoint ident.CheckpointID
+	// States by operator; operators without state are absent.
+	States  []OperatorState
+	Metrics CheckpointMetrics
+}
+
+// OperatorState is the state of one operator in one subtask.
+type OperatorState struct {
+	Operator ident.OperatorID
+	State    manifest.SubtaskState
+}
+
+// CheckpointMetrics are what a subtask measured (specification 2.9). -1 means
+// unknown.
+type CheckpointMetrics struct {
+	StartDelayNanos int64
+	AlignmentNanos  int64
+	SyncNanos       int64
+	AsyncNanos      int64
+	Bytes           int64
+}
+
+// DeclineCheckpoint says that a subtask cannot take part.
+type DeclineCheckpoint struct {
+	Token      ident.FencingToken
+	Attempt    ident.AttemptID
+	Checkpoint ident.CheckpointID
+	Reason     barrier.Reason
+	Cause      string
+}
+
+// SnapshotTaken reopens the event gateway between a subtask and the coordinators
+// of its operators: the subtask took its part of the checkpoint, so events from
+// now on belong behind it (AcknowledgeCheckpointEvent of specification 2.5).
+type SnapshotTaken struct {
+	Token      ident.FencingToken
+	Attempt    ident.AttemptID
+	Checkpoint ident.CheckpointID
+}
+
+// TaskState of an attempt.
+type TaskState uint8
+
+const (
+	Deploying TaskState = iota
+	Initializing
+	Running
+	Finished
+	Canceled
+	Failed
+)
+
+var taskStateNames = [...]string{"DEPLOYING", "INITIALIZING", "RUNNING", "FINISHED", "CANCELED", "FAILED"}
+
+func (s TaskState) String() string { return taskStateNames[s] }
+
+// TaskStateChanged reports an attempt's life.
+type TaskStateChanged struct {
+	Token   ident.FencingToken
+	Attempt ident.AttemptID
+	State   TaskState
+	Err     error // Failed: why
+}
+
+// EndOfData reports that an attempt will emit nothing more.
+type EndOfData struct {
+	Token   ident.FencingToken
+	Attempt ident.AttemptID
+}
+
+// AllDataEnded tells a task that no task of the job will emit anything more: the
+// next checkpoint is the last, and the task may finish after it.
+type AllDataEnded struct {
+	Token   ident.FencingToken
+	Attempt ident.AttemptID
+}
+
+// TaskManager receives what a JobMaster says. No method blocks. The error of
+// TriggerCheckpoint and OperatorEvent says that the attempt is unknown.
+type TaskManager interface {
+	Deploy(Deploy)
+	Cancel(Cancel)
+	TriggerCheckpoint(TriggerCheckpoint) error
+	NotifyCheckpointComplete(NotifyCheckpointComplete)
+	NotifyCheckpointAborted(NotifyCheckpointAborted)
+	AllDataEnded(AllDataEnded)
+	OperatorEvent(OperatorEvent) error
+}
+
+// JobMaster receives what TaskManagers say. No method blocks.
+type JobMaster interface {
+	TaskStateChanged(TaskStateChanged)
+	AcknowledgeCheckpoint(AcknowledgeCheckpoint)
+	DeclineCheckpoint(DeclineCheckpoint)
+	SnapshotTaken(SnapshotTaken)
+	OperatorEvent(OperatorEvent)
+	EndOfData(EndOfData)
+}

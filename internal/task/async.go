@@ -1,0 +1,192 @@
+package task
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cutwater-io/cutwater/internal/barrier"
+	"github.com/cutwater-io/cutwater/internal/blob"
+	"github.com/cutwater-io/cutwater/internal/ident"
+	"github.com/cutwater-io/cutwater/internal/manifest"
+	"github.com/cutwater-io/cutwater/internal/operator"
+	"github.com/cutwater-io/cutwater/internal/segment"
+)
+
+// inlineBytes is the size up to which keyed state travels in the
+// acknowledgement instead of an object of its own.
+const inlineBytes = 20 << 10
+
+// asyncPart is the asynchronous part of one checkpoint: what the synchronous
+// part captured, and later what was stored. Its goroutine owns it from start
+// until it posts its end; before and after that the task loop does.
+type asyncPart struct {
+	id      ident.CheckpointID
+	pending []pendingState
+	states  []OperatorState
+	objects []string // stored by this part, to be deleted if it is discarded
+	metrics Metrics
+	err     error
+	cancel  context.CancelFunc
+}
+
+// pendingState is what one operator put into the checkpoint.
+type pendingState struct {
+	link  link
+	lists []manifest.ListState
+	keyed []segment.Source
+}
+
+func (p *asyncPart) add(l *link, s *operator.Snapshot) {
+	p.pending = append(p.pending, pendingState{*l, s.Lists, s.Keyed})
+}
+
+// release gives back captured state that was not written.
+func (p *asyncPart) release() {
+	for i := range p.pending {
+		for _, k := range p.pending[i].keyed {
+			k.Release()
+		}
+		p.pending[i].keyed = nil
+	}
+	p.pending = nil
+}
+
+// discard deletes what the part has stored. It runs when nobody else has the
+// part any more.
+func (p *asyncPart) discard(t *Task) {
+	p.release()
+	for _, name := range p.objects {
+		// A failure leaves an orphan, which the sweep of the store removes.
+		_ = t.cfg.Store.Delete(context.Background(), name)
+	}
+	p.objects = nil
+}
+
+// startAsync writes the captured state beside the task loop. The goroutine ends
+// by posting AsyncDone or AsyncFailed, and Run waits for it.
+func (t *Task) startAsync(id ident.CheckpointID) {
+	p := t.async[id]
+	ctx, cancel := context.WithCancel(context.Background())
+	p.cancel = cancel
+	subtask := t.cfg.Attempt.Subtask.Index
+	go func() {
+		defer cancel()
+		begin := t.cfg.Env.Clock.Now()
+		err := p.write(ctx, t, subtask)
+		p.release()
+		p.metrics.Async = t.cfg.Env.Clock.Now().Sub(begin)
+		if err != nil {
+			p.discard(t)
+			p.err = err
+		}
+		posted := t.mail.post(func() error {
+			<-t.asyncEnd
+			if err != nil {
+				failed := t.stepTask(barrier.AsyncFailed{Checkpoint: id, Reason: barrier.ReasonAsyncException})
+				delete(t.async, id)
+				return failed
+			}
+			return t.stepTask(barrier.AsyncDone{Checkpoint: id})
+		})
+		_ = posted // when the mailbox is closed Run counts asyncEnd itself
+		t.asyncEnd <- struct{}{}
+	}()
+}
+
+// write stores the part's state operator by operator.
+func (p *asyncPart) write(ctx context.Context, t *Task, subtask int32) error {
+	for i := range p.pending {
+		s := &p.pending[i]
+		state := manifest.SubtaskState{Subtask: subtask, Lists: s.lists}
+		if len(s.keyed) > 0 {
+			handle, err := p.writeKeyed(ctx, t, s)
+			if err != nil {
+				return fmt.Errorf("operator %q: write state: %w", s.link.name, err)
+			}
+			if handle != nil {
+				state.Keyed, state.Range = handle, s.link.ctx.Groups
+				p.metrics.Bytes += handle.Size
+			}
+		}
+		if !state.Empty() {
+			p.states = append(p.states, OperatorState{Operator: s.link.id, State: state})
+		}
+	}
+	return nil
+}
+
+func (p *asyncPart) writeKeyed(ctx context.Context, t *Task, s *pendingState) (*manifest.Handle, error) {
+	out := &spill{ctx: ctx, create: func() (blob.Writer, error) {
+		name := fmt.Sprintf("chk/%d/%016x-%016x", p.id, t.cfg.Unique, t.cfg.Env.Random())
+		p.objects = append(p.objects, name)
+		return t.cfg.Store.Create(ctx, name)
+	}}
+	w := segment.NewWriter(out)
+	entries := false
+	for i, src := range s.keyed {
+		err := w.WriteState(src)
+		src.Release()
+		s.keyed[i] = released{}
+		if err != nil {
+			out.abort()
+			return nil, err
+		}
+		entries = true
+	}
+	size, err := w.Close()
+	if err != nil {
+		out.abort()
+		return nil, err
+	}
+	if !entries {
+		return nil, nil
+	}
+	if out.object == nil {
+		return &manifest.Handle{Inline: out.head.Bytes(), Size: size}, nil
+	}
+	if err := out.object.Commit(); err != nil {
+		return nil, err
+	}
+	return &manifest.Handle{Object: p.objects[len(p.objects)-1], Size: size}, nil
+}
+
+// released stands for captured state that has been given back.
+type released struct{ segment.Source }
+
+func (released) Release() {}
+
+// spill keeps what is written in memory until it is too much, then in an object.
+type spill struct {
+	ctx    context.Context
+	head   bytes.Buffer
+	create func() (blob.Writer, error)
+	object blob.Writer
+}
+
+func (s *spill) Write(p []byte) (int, error) {
+	if s.ctx.Err() != nil {
+		return 0, errors.New("the checkpoint was aborted")
+	}
+	if s.object == nil {
+		if s.head.Len()+len(p) <= inlineBytes {
+			return s.head.Write(p)
+		}
+		object, err := s.create()
+		if err != nil {
+			return 0, err
+		}
+		s.object = object
+		if _, err := object.Write(s.head.Bytes()); err != nil {
+			return 0, err
+		}
+	}
+	return s.object.Write(p)
+}
+
+func (s *spill) abort() {
+	if s.object != nil {
+		s.object.Abort()
+	}
+}

@@ -1,0 +1,94 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/cutwater-io/cutwater/internal/exchange"
+	"github.com/cutwater-io/cutwater/internal/operator"
+)
+
+// guard runs f and turns a panic into an error: of a user's function into a
+// Failure that names the operator, of the engine into one that says so.
+func (t *Task) guard(f func() error) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case exchange.Canceled:
+			err = ErrCanceled
+		case *operator.Failure:
+			err = r
+		default:
+			err = t.panicked(r)
+		}
+	}()
+	return f()
+}
+
+// panicked finds out whose panic it was. The stack still stands while a deferred
+// function runs, and a user's function is found in it by its entry point: so
+// that knowing the operator costs nothing while all is well.
+func (t *Task) panicked(value any) error {
+	cause, ok := value.(error)
+	if !ok {
+		cause = fmt.Errorf("%v", value)
+	}
+	pcs := make([]uintptr, 128)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	for {
+		frame, more := frames.Next()
+		if n, ok := t.functions()[frame.Entry]; ok {
+			l := t.linkOf(n)
+			key := ""
+			if k, ok := l.op.(interface{ CurrentKey() string }); ok {
+				key = k.CurrentKey()
+			}
+			return &operator.Failure{Operator: l.name, Key: key, Where: t.shared.Where(), Err: fmt.Errorf("panic: %w\n%s", cause, userStack())}
+		}
+		if !more {
+			break
+		}
+	}
+	return fmt.Errorf("panic: %w\n%s", cause, debug.Stack())
+}
+
+// functions maps entry points of the chain's user functions to nodes.
+func (t *Task) functions() map[uintptr]int {
+	m := map[uintptr]int{}
+	for _, n := range t.vertex.Nodes {
+		for _, pc := range t.cfg.Program.Factories[n].Functions {
+			m[runtime.FuncForPC(pc).Entry()] = n
+		}
+	}
+	return m
+}
+
+func (t *Task) linkOf(node int) link {
+	id := t.cfg.Plan.Graph.Nodes[node].ID
+	for _, l := range t.chain {
+		if l.id == id {
+			return l
+		}
+	}
+	return link{name: t.cfg.Plan.Graph.Nodes[node].Name, op: nil}
+}
+
+// userStack is the goroutine's stack, cut to what a reader needs.
+func userStack() string {
+	s := debug.Stack()
+	if len(s) > 4096 {
+		s = append(s[:4096], "\n..."...)
+	}
+	return string(s)
+}
+
+// Reason strips the task's own words from an error: the failure of a user's
+// function if it was one, else the error itself.
+func Reason(err error) error {
+	if f, ok := errors.AsType[*operator.Failure](err); ok {
+		return f
+	}
+	return err
+}

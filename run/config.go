@@ -1,0 +1,137 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"github.com/cutwater-io/cutwater/internal/checkpoint"
+)
+
+// Config of a run. The zero value works.
+type Config struct {
+	// StateDir is the directory that holds the job's log and snapshots. Empty
+	// means .cutwater in the working directory. It belongs to one job, and to
+	// one process at a time.
+	StateDir string
+	// Ephemeral keeps the state in memory instead, and it is gone with Run:
+	// for tests. StateDir is not used then.
+	Ephemeral bool
+	// Parallelism is the number of subtasks of operators that do not set
+	// their own. 0 means the number of CPUs the process may use.
+	Parallelism int
+	// Checkpoints says when snapshots are taken.
+	Checkpoints Checkpoints
+	// Restore says where to start.
+	Restore Restore
+	// AllowNonRestored lets a job start although the checkpoint holds state
+	// of operators that the program does not have any more. That state is
+	// dropped with the next checkpoint. Otherwise it is an error that names
+	// them.
+	AllowNonRestored bool
+	// Restarts is how often a failed job is restarted from its latest
+	// checkpoint within the process before Run returns the failure. 0 means
+	// never: an error of user code usually repeats itself.
+	Restarts int
+	// RestartDelay is the pause before a restart. 0 means one second.
+	RestartDelay time.Duration
+	// OnEvent is told what happens: restores, checkpoints, failures. It is
+	// called by one goroutine and must not block. It may be nil.
+	OnEvent func(Event)
+	// Log receives warnings. nil means slog.Default.
+	Log *slog.Logger
+}
+
+// Checkpoints says when snapshots are taken and how many are kept. The zero
+// value takes one every ten seconds.
+type Checkpoints struct {
+	// Interval between the starts of two checkpoints. Transactional sinks make
+	// their output visible with each. 0 means ten seconds, negative that none
+	// are taken: then nothing survives the process, and transactional sinks
+	// are refused.
+	Interval time.Duration
+	// Timeout after which a checkpoint that is not complete is given up. 0
+	// means ten minutes.
+	Timeout time.Duration
+	// MinPause is the least time between the end of a checkpoint and the
+	// start of the next. 0 means none.
+	MinPause time.Duration
+	// MaxConcurrent bounds the checkpoints that are under way at a time. 0
+	// means one.
+	MaxConcurrent int
+	// TolerableFailures is how many checkpoints may fail in a row before the
+	// job does. 0 means none, negative any number.
+	TolerableFailures int
+	// Retained is the number of completed checkpoints that are kept. 0 means
+	// one.
+	Retained int
+}
+
+const (
+	defaultStateDir     = ".cutwater"
+	defaultInterval     = 10 * time.Second
+	defaultRestartDelay = time.Second
+)
+
+// Restore says where a run starts.
+type Restore string
+
+const (
+	// Latest continues from the latest completed checkpoint in the state
+	// directory; a new job, and one that had read all its input, starts
+	// fresh. It is the default.
+	Latest Restore = "latest"
+	// None starts fresh and leaves older checkpoints aside for good.
+	None Restore = "none"
+)
+
+func (c Config) withDefaults() Config {
+	if c.StateDir == "" {
+		c.StateDir = defaultStateDir
+	}
+	if c.Parallelism == 0 {
+		c.Parallelism = runtime.GOMAXPROCS(0)
+	}
+	if c.Checkpoints.Interval == 0 {
+		c.Checkpoints.Interval = defaultInterval
+	}
+	if c.RestartDelay == 0 {
+		c.RestartDelay = defaultRestartDelay
+	}
+	if c.Restore == "" {
+		c.Restore = Latest
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	return c
+}
+
+// coordinator is the configuration in the coordinator's words.
+func (c *Config) coordinator() checkpoint.Config {
+	k := &c.Checkpoints
+	cfg := checkpoint.Config{
+		Interval: max(k.Interval, 0), Timeout: k.Timeout, MinPause: k.MinPause, MaxConcurrent: k.MaxConcurrent,
+		TolerableFailures: k.TolerableFailures, MaxRetained: k.Retained,
+	}
+	if k.TolerableFailures < 0 {
+		cfg.TolerableFailures = checkpoint.UnlimitedFailures
+	}
+	return cfg
+}
+
+func (c *Config) validate() error {
+	var errs []error
+	if c.Parallelism < 1 {
+		errs = append(errs, fmt.Errorf("parallelism %d: it must be at least 1, or 0 for the number of CPUs", c.Parallelism))
+	}
+	if c.Restarts < 0 || c.RestartDelay < 0 {
+		errs = append(errs, errors.New("restarts and their delay must not be negative"))
+	}
+	if err := c.coordinator().Validate(); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,192 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime"
+	"strings"
+
+	"github.com/cutwater-io/cutwater/codec"
+	"github.com/cutwater-io/cutwater/connector"
+	"github.com/cutwater-io/cutwater/internal/ident"
+	"github.com/cutwater-io/cutwater/internal/operator"
+	"github.com/cutwater-io/cutwater/internal/plan"
+	"github.com/cutwater-io/cutwater/internal/transform"
+)
+
+// Pipeline is a job under construction: sources, operators and sinks. Building
+// one does nothing but describe it; package run runs it. A pipeline is built by
+// one goroutine.
+type Pipeline struct {
+	name  string
+	nodes []*node
+	edges []edge
+	errs  []error
+}
+
+// node is an operator being described.
+type node struct {
+	plan.Node
+	index   int
+	factory operator.Factory
+	sides   map[string]int // name of a side output → output port
+	types   map[int]reflect.Type
+	// twoPhase: the operator is the writer of a two-phase sink.
+	twoPhase bool
+}
+
+type edge struct {
+	plan.Edge
+	link operator.Link
+}
+
+// output is an output port of a node, and how records leave it.
+type output struct {
+	node      *node
+	port      int
+	partition plan.Partition
+}
+
+// New begins a pipeline. The name names the job: its state directory holds
+// state of a job of this name only.
+func New(name string) *Pipeline {
+	p := &Pipeline{name: name}
+	if strings.TrimSpace(name) == "" {
+		p.errs = append(p.errs, errors.New("stream.New: the job needs a name, by which its state is found"))
+	}
+	return p
+}
+
+// Name returns the job's name.
+func (p *Pipeline) Name() string { return p.name }
+
+// From adds a source.
+func (p *Pipeline) From[T any](src connector.Source[T], opts ...Option) Stream[T] {
+	n := p.add("source", opts)
+	n.Source, n.Stateful = true, true
+	n.factory = transform.Source(src, func(ctx *operator.Context) func(connector.BadRecord) {
+		port, ok := ctx.Sides[BadRecords.Name()]
+		if !ok {
+			return nil
+		}
+		in := operator.OutputOf[connector.BadRecord](ctx, port)
+		return func(r connector.BadRecord) { in.Record(&r, connector.NoTimestamp) }
+	})
+	return Stream[T]{p: p, from: []output{{node: n}}}
+}
+
+// BadRecords is the side output of a source for input that could not be decoded.
+// While nothing reads it such input fails the job:
+//
+//	lines.SideOutput(stream.BadRecords).To(...)
+var BadRecords = transform.NewTag[connector.BadRecord]("bad-records")
+
+// Program checks the pipeline and returns it in the form the engine runs. All
+// errors of building are returned together, each with the operator and the
+// source line that added it. It is called by package run.
+func (p *Pipeline) Program() (*operator.Program, error) {
+	errs := p.errs
+	g := &plan.Graph{Name: p.name}
+	prog := &operator.Program{Graph: g}
+	consumed := make([]bool, len(p.nodes))
+	for _, e := range p.edges {
+		consumed[e.From] = true
+	}
+	for i, n := range p.nodes {
+		g.Nodes = append(g.Nodes, n.Node)
+		f := n.factory
+		sides := n.sides
+		build := f.Build
+		f.Build = func(ctx *operator.Context) (operator.Operator, []any, error) {
+			ctx.Sides = sides
+			return build(ctx)
+		}
+		prog.Factories = append(prog.Factories, f)
+		if n.Source && !consumed[i] {
+			errs = append(errs, fmt.Errorf("source %q (%s) is read by nothing: end it with To", n.Name, n.Where))
+		}
+	}
+	for _, e := range p.edges {
+		g.Edges = append(g.Edges, e.Edge)
+		prog.Links = append(prog.Links, e.link)
+	}
+	if len(errs) == 0 {
+		if _, err := plan.Make(g, plan.Options{Parallelism: 1}); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("pipeline %q cannot be built:\n%w", p.name, errors.Join(errs...))
+	}
+	return prog, nil
+}
+
+// add appends a node.
+func (p *Pipeline) add(kind string, opts []Option) *node {
+	n := &node{index: len(p.nodes), types: map[int]reflect.Type{}}
+	n.Where = caller()
+	for _, o := range opts {
+		o(n)
+	}
+	if n.Name == "" {
+		n.Name = fmt.Sprintf("%s-%d", kind, n.index)
+	}
+	n.ID = ident.OperatorIDOf(n.Name)
+	p.nodes = append(p.nodes, n)
+	return n
+}
+
+// errorf collects an error of building.
+func (p *Pipeline) errorf(n *node, format string, args ...any) {
+	p.errs = append(p.errs, fmt.Errorf("operator %q (%s): %w", n.Name, n.Where, fmt.Errorf(format, args...)))
+}
+
+// connect adds an unkeyed edge of type T to an input port of a node.
+func connect[T any](p *Pipeline, from []output, to *node, port int) {
+	if err := checkType[T](); err != nil {
+		p.errorf(to, "records of type %T cannot travel to it: %w", *new(T), err)
+		return
+	}
+	for _, o := range from {
+		p.edges = append(p.edges, edge{
+			Edge: plan.Edge{From: o.node.index, FromPort: o.port, To: to.index, ToPort: port, Partition: o.partition},
+			link: transform.Unkeyed[T](!codec.PointerFree[T](), o.partition == plan.Broadcast),
+		})
+	}
+}
+
+// checkType reports whether records of type T have a codec. Every edge needs
+// one, also inside a process: state and in-flight records must be able to
+// outlive it.
+func checkType[T any]() error {
+	_, err := codec.For[T]()
+	return err
+}
+
+// caller is the source line outside this package that is being executed.
+func caller() string {
+	pcs := make([]uintptr, 16)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	for {
+		f, more := frames.Next()
+		if !strings.HasPrefix(f.Function, "github.com/cutwater-io/cutwater/stream.") {
+			file := f.File
+			if i := strings.LastIndexByte(file, '/'); i >= 0 {
+				if j := strings.LastIndexByte(file[:i], '/'); j >= 0 {
+					file = file[j+1:]
+				}
+			}
+			return fmt.Sprintf("%s:%d", file, f.Line)
+		}
+		if !more {
+			return "unknown"
+		}
+	}
+}
+
+// function is the entry point of a user's function, by which a panic is traced
+// to its operator.
+func function(f any) uintptr { return reflect.ValueOf(f).Pointer() }
+
+func errorAt(text string) error { return fmt.Errorf("%s: %s", caller(), text) }

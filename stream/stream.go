@@ -1,0 +1,165 @@
+package stream
+
+import (
+	"iter"
+
+	"github.com/cutwater-io/cutwater/connector"
+	"github.com/cutwater-io/cutwater/internal/plan"
+	"github.com/cutwater-io/cutwater/internal/transform"
+)
+
+// Stream is an endless sequence of records of type T, in as many parts as the
+// operator that makes it has subtasks. A Stream is a description: using it twice
+// sends every record both ways.
+type Stream[T any] struct {
+	p    *Pipeline
+	from []output
+	// timed: event times are assigned and watermarks flow.
+	timed bool
+}
+
+// Emitter is where a user's function puts its results; see [Stream.FlatMapInto]
+// and [KeyedStream.Stateful].
+type Emitter[T any] = transform.Emitter[T]
+
+// Tag names a side output and its type.
+type Tag[U any] = transform.Tag[U]
+
+// NewTag makes a tag. Make it once, usually as a package variable, and use it
+// where values are sent (Emitter.SideOutput) and where they are read
+// ([Stream.SideOutput]).
+func NewTag[U any](name string) Tag[U] { return transform.NewTag[U](name) }
+
+// then adds an operator behind s and returns its main output.
+func then[T, U any](s Stream[T], kind string, opts []Option) (*node, Stream[U]) {
+	n := s.p.add(kind, opts)
+	connect[T](s.p, s.from, n, 0)
+	return n, Stream[U]{p: s.p, from: []output{{node: n}}, timed: s.timed}
+}
+
+// Map turns each record into one other.
+func (s Stream[T]) Map[U any](f func(T) U, opts ...Option) Stream[U] {
+	n, out := then[T, U](s, "map", opts)
+	n.factory.Build = transform.Map(f)
+	n.factory.Functions = []uintptr{function(f)}
+	return out
+}
+
+// MapInto is Map for large records: f reads the record and writes the result in
+// place, without a copy. The result begins as the zero value. f must keep
+// neither pointer.
+func (s Stream[T]) MapInto[U any](f func(in *T, out *U), opts ...Option) Stream[U] {
+	n, out := then[T, U](s, "map", opts)
+	n.factory.Build = transform.MapInto(f)
+	n.factory.Functions = []uintptr{function(f)}
+	return out
+}
+
+// Filter keeps the records for which keep is true.
+func (s Stream[T]) Filter(keep func(T) bool, opts ...Option) Stream[T] {
+	n, out := then[T, T](s, "filter", opts)
+	n.factory.Build = transform.Filter(keep)
+	n.factory.Functions = []uintptr{function(keep)}
+	return out
+}
+
+// FilterRef is Filter for large records. keep must not change the record nor
+// keep the pointer.
+func (s Stream[T]) FilterRef(keep func(*T) bool, opts ...Option) Stream[T] {
+	n, out := then[T, T](s, "filter", opts)
+	n.factory.Build = transform.FilterRef(keep)
+	n.factory.Functions = []uintptr{function(keep)}
+	return out
+}
+
+// FlatMap turns each record into a sequence of others.
+func (s Stream[T]) FlatMap[U any](f func(T) iter.Seq[U], opts ...Option) Stream[U] {
+	n, out := then[T, U](s, "flatmap", opts)
+	n.factory.Build = transform.FlatMap(f)
+	n.factory.Functions = []uintptr{function(f)}
+	return out
+}
+
+// FlatMapInto is FlatMap without allocations: f emits what it wants, also to
+// side outputs.
+func (s Stream[T]) FlatMapInto[U any](f func(in *T, out *Emitter[U]), opts ...Option) Stream[U] {
+	n, out := then[T, U](s, "flatmap", opts)
+	n.factory.Build = transform.FlatMapInto(f)
+	n.factory.Functions = []uintptr{function(f)}
+	return out
+}
+
+// Process is FlatMapInto whose function may fail: an error ends the attempt and
+// is reported with the operator and the source position of the record.
+func (s Stream[T]) Process[U any](f func(in T, out *Emitter[U]) error, opts ...Option) Stream[U] {
+	n, out := then[T, U](s, "process", opts)
+	n.factory.Build = transform.Process(f)
+	n.factory.Functions = []uintptr{function(f)}
+	return out
+}
+
+// Union joins streams of the same type into one. Records of one input keep their
+// order; event time is that of the slowest.
+func (s Stream[T]) Union(others ...Stream[T]) Stream[T] {
+	from := append([]output(nil), s.from...)
+	for _, o := range others {
+		if o.p != s.p {
+			s.p.errs = append(s.p.errs, errorAt("Union joins streams of two pipelines: build both from the same stream.New"))
+			continue
+		}
+		from = append(from, o.from...)
+		s.timed = s.timed && o.timed
+	}
+	return Stream[T]{p: s.p, from: from, timed: s.timed}
+}
+
+// Rebalance deals the records out in turn to the subtasks of the next operator,
+// also when it could run in the same task.
+func (s Stream[T]) Rebalance() Stream[T] { return s.partitioned(plan.Rebalance) }
+
+// Broadcast sends every record to every subtask of the next operator.
+func (s Stream[T]) Broadcast() Stream[T] { return s.partitioned(plan.Broadcast) }
+
+func (s Stream[T]) partitioned(how plan.Partition) Stream[T] {
+	from := append([]output(nil), s.from...)
+	for i := range from {
+		from[i].partition = how
+	}
+	return Stream[T]{p: s.p, from: from, timed: s.timed}
+}
+
+// SideOutput returns what the operator that makes s sends to a side output.
+func (s Stream[T]) SideOutput[U any](tag Tag[U]) Stream[U] {
+	out := Stream[U]{p: s.p, timed: s.timed}
+	for _, o := range s.from {
+		if o.node.sides == nil {
+			o.node.sides = map[string]int{}
+		}
+		port, ok := o.node.sides[tag.Name()]
+		if !ok {
+			port = 1 + len(o.node.sides)
+			o.node.sides[tag.Name()] = port
+		}
+		out.from = append(out.from, output{node: o.node, port: port})
+	}
+	return out
+}
+
+// To ends the stream in a sink. A sink with a second phase
+// ([connector.CommittingSink]) makes its output visible exactly once: when the
+// checkpoint that holds it is complete.
+func (s Stream[T]) To(sink connector.Sink[T], opts ...Option) {
+	n, _ := then[T, T](s, "sink", opts)
+	n.factory = transform.Sink(sink)
+	n.Stateful = true
+	two, ok := sink.(connector.CommittingSink[T])
+	if !ok {
+		return
+	}
+	n.twoPhase = true
+	c := s.p.add("committer", []Option{Name(n.Name + "/committer"), Parallelism(max(n.Parallelism, 0)), MaxParallelism(n.MaxParallelism)})
+	c.Where, c.Named, c.Stateful, c.Committer = n.Where, n.Named, true, true
+	c.Parallelism, c.MaxParallelism = n.Parallelism, n.MaxParallelism
+	c.factory = transform.Committer(two, n.Name)
+	connect[transform.Committables](s.p, []output{{node: n}}, c, 0)
+}
