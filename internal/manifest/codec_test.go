@@ -29,7 +29,7 @@ func sample() *Manifest {
 		JobName:    "word-count",
 		Checkpoint: 7,
 		Token:      2,
-		HashName:   "xxh3/hi64",
+		HashName:   "cutwater-1",
 		Stats:      Stats{TriggeredMillis: 1_800_000_000_000, DurationMillis: 42, AlignmentMillis: 3, StartDelayMillis: -1, SyncMillis: 1, AsyncMillis: 38, Bytes: 1 << 20},
 		Operators: []OperatorState{
 			{
