@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cutwater-io/cutwater/internal/blob"
@@ -233,5 +234,33 @@ func TestTheTemporaryFilesOfALivingProcessAreNotSwept(t *testing.T) {
 	}
 	if err := errors.Join(first.Close(), second.Close()); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestOfSeveralProcessesExactlyOneWinsAName(t *testing.T) {
+	dir := t.TempDir()
+	for slot := range 20 {
+		name := fmt.Sprintf("log/%d", slot)
+		errs := make([]error, 4)
+		var wg sync.WaitGroup
+		for i := range errs {
+			// A store of its own for each: they share nothing but the directory.
+			wg.Go(func() { errs[i] = blob.Dir(dir, nil).PutIfAbsent(ctx, name, fmt.Append(nil, i)) })
+		}
+		wg.Wait()
+		winners := 0
+		for i, err := range errs {
+			if err == nil {
+				winners++
+				if b, err := blob.Dir(dir, nil).Get(ctx, name); err != nil || string(b) != fmt.Sprint(i) {
+					t.Errorf("%s: process %d won and %q is there, %v", name, i, b, err)
+				}
+			} else if !errors.Is(err, blob.ErrExists) {
+				t.Errorf("%s: process %d: %v", name, i, err)
+			}
+		}
+		if winners != 1 {
+			t.Errorf("%s: %d winners", name, winners)
+		}
 	}
 }

@@ -64,7 +64,7 @@ func (s *lateStore) List(ctx context.Context, prefix string) ([]string, error) {
 // loses and delays. What any of them was told must be what the log says.
 func TestWhateverLeadersAreToldIsWhatTheLogSays(t *testing.T) {
 	told := map[string]int{}
-	for seed := range uint64(1500) {
+	for seed := range uint64(600) {
 		chaos(t, seed, told)
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)

@@ -147,7 +147,7 @@ func TestS131S132S133AKillAtAnyFileOperationLosesNoCheckpointAndRepeatsNoId(t *t
 func TestASecondKillDuringTheRecoveryFromTheFirstChangesNothing(t *testing.T) {
 	points := 0
 	killEverywhere(t, crashfs.New(), newLedger(), snapshotEvery, modes(0), func(f *crashfs.FS, g *ledger) {
-		if points%31 != 0 { // a part of the pairs: all are 60,000
+		if points%61 != 0 { // a part of the pairs: all are 60,000
 			points++
 			return
 		}

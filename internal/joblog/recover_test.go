@@ -106,7 +106,7 @@ func TestS140AfterASavepointOfAnotherJobIdsGoOnAboveIt(t *testing.T) {
 	}
 }
 
-func TestAFinishedJobStartsFreshAndACanceledOneDoesNot(t *testing.T) {
+func TestS076AFinishedJobStartsFreshAndACanceledOneDoesNot(t *testing.T) {
 	for status, wanted := range map[Status]string{Finished: "", Canceled: "1 2", Failed: "1 2", Suspended: "1 2"} {
 		s := blob.Memory()
 		l, _ := mustOpen(t, s)
