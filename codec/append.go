@@ -14,10 +14,10 @@ import (
 var le = binary.LittleEndian
 
 // append runs the plan on the value at base.
+//
+// Tried and slower: summing the length up first, growing dst once and storing
+// without append (31 ns against 23 for a bid of six fields; by hand it is 10).
 func (p *plan) append(dst []byte, base unsafe.Pointer) []byte {
-	if p.flat {
-		return p.appendFlat(dst, base)
-	}
 	for i := range p.ops {
 		o := &p.ops[i]
 		f := unsafe.Add(base, o.off)
@@ -32,7 +32,10 @@ func (p *plan) append(dst []byte, base unsafe.Pointer) []byte {
 			dst = le.AppendUint64(dst, *(*uint64)(f))
 		case opString:
 			s := *(*string)(f)
-			dst = append(appendLength(dst, o, len(s)), s...)
+			if uint64(len(s)) >= nilLength { // appendLength, which is too large to inline
+				panic(&EncodeError{o.path, errTooLong})
+			}
+			dst = append(le.AppendUint32(dst, uint32(len(s))), s...)
 		default:
 			dst = o.append(dst, f)
 		}

@@ -90,9 +90,6 @@ func For[T any](with ...Option) (*Codec[T], error) {
 		Append: func(dst []byte, v *T) []byte { return p.append(dst, unsafe.Pointer(v)) },
 		Decode: func(src []byte, v *T) ([]byte, error) { return p.decode(src, unsafe.Pointer(v), false) },
 	}
-	if p.flat {
-		c.Append = func(dst []byte, v *T) []byte { return p.appendFlat(dst, unsafe.Pointer(v)) }
-	}
 	if p.fixed {
 		c.Fixed = p.min
 	}

@@ -52,12 +52,9 @@ type op struct {
 
 // plan encodes one type. It is immutable once compiled.
 type plan struct {
-	ops     []op
-	min     int // least bytes on the wire
-	fixed   bool
-	flat    bool       // appendFlat encodes it, by the two fields below
-	steps   []flatStep // ops once more
-	strings []uintptr  // offsets of the strings
+	ops   []op
+	min   int // least bytes on the wire
+	fixed bool
 }
 
 // customCodec is a Codec whose type has been erased.
@@ -87,7 +84,6 @@ func newPlan(ops []op) *plan {
 		p.min += o.min
 		p.fixed = p.fixed && o.fixed
 	}
-	p.flatten()
 	return p
 }
 

@@ -190,3 +190,22 @@ func caller() string {
 func function(f any) uintptr { return reflect.ValueOf(f).Pointer() }
 
 func errorAt(text string) error { return fmt.Errorf("%s: %s", caller(), text) }
+
+// functionOrNone is function for a func that may be nil.
+func functionOrNone(f any) uintptr {
+	if v := reflect.ValueOf(f); !v.IsNil() {
+		return v.Pointer()
+	}
+	return 0
+}
+
+// known leaves out functions that are not set.
+func known(fns []uintptr) []uintptr {
+	var set []uintptr
+	for _, f := range fns {
+		if f != 0 {
+			set = append(set, f)
+		}
+	}
+	return set
+}

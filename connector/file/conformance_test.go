@@ -1,11 +1,16 @@
 package file_test
 
 import (
+	"bytes"
+	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"path"
 	"strings"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/cutwater-io/cutwater/connector"
 	"github.com/cutwater-io/cutwater/connector/connectortest"
@@ -86,4 +91,55 @@ func TestS358SinkWithSmallPartsAndBucketsConforms(t *testing.T) {
 			return fmt.Sprintf("last=%s/x", (*v)[len(*v)-1:])
 		})
 	}))
+}
+
+// store writes a file, as one that has always been there.
+func store(t *testing.T, files connector.Files, name string, content []byte) {
+	t.Helper()
+	f, err := files.OpenAppend(name)
+	if err == nil {
+		_, err = f.Write(content)
+	}
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestS357LinesConform(t *testing.T) {
+	connectortest.Source(t, connectortest.SourceCase[string]{
+		Open: func(t *testing.T, files connector.Files) (connector.Source[string], []string) {
+			store(t, files, "/a.txt", []byte("a1\na2\r\n\na4"))
+			store(t, files, "/b.txt", nil)
+			store(t, files, "/c.txt", []byte("c1\n"))
+			store(t, files, "/d.txt", []byte("d1\nd2\nd3\nd4\nd5\n"))
+			store(t, files, "/e.txt.gz", packGzip(t, "e1\ne2\ne3"))
+			store(t, files, "/f.txt.zst", packZstd(t, "f1\nf2\nf3\n"))
+			return file.Lines("/*.txt", "/*.txt.*"), []string{
+				"a1", "a2", "", "a4", "c1", "d1", "d2", "d3", "d4", "d5", "e1", "e2", "e3", "f1", "f2", "f3",
+			}
+		},
+	})
+}
+
+func packGzip(t *testing.T, s string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, err := z.Write([]byte(s))
+	if err := errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func packZstd(t *testing.T, s string) []byte {
+	t.Helper()
+	z, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return z.EncodeAll([]byte(s), nil)
 }

@@ -30,7 +30,12 @@
 //   - Each StartAsync is answered by exactly one AsyncDone or AsyncFailed, also
 //     when it was closed in between. The part posts it to the mailbox.
 //   - After FailTask nothing more of the list is executed.
-//   - Ids start at 1.
+//   - Ids start at 1. Whoever reads barriers from the network checks that, and that
+//     nothing follows the end of a channel: the cores take a breach for a bug of
+//     this process and panic.
+//   - A snapshot is answered by SnapshotTaken or SnapshotFailed before the rest of
+//     the list is executed. The aligner needs no answer: whether the snapshot was
+//     taken or refused, the channels are read again.
 //
 // # The aligner
 //
@@ -84,5 +89,6 @@
 //	after complete(M>=N)   ignored
 //
 // Where to start reading: aligner.go, then snapshots.go, parts.go, notify.go;
-// testdata for what they do, case by case.
+// testdata for what they do, case by case; TestCoresTogether in scenario_test.go
+// for the wiring.
 package barrier

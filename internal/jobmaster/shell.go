@@ -117,7 +117,6 @@ func (jm *JobMaster) act(a checkpoint.Action) {
 		if a.Deposed {
 			jm.end(checkpoint.JobFailed, joblog.ErrDeposed)
 		}
-		jm.post(jm.maybeClose)
 	default:
 		panic(fmt.Sprintf("jobmaster: unknown action %v", a))
 	}

@@ -58,8 +58,9 @@ type Task struct {
 	// Where says where the record comes from that is being processed, for
 	// error messages. It may be nil.
 	Where func() string
-	// Counters of the task.
-	Late, BadRecords int64
+	// Counters of the task: records dropped as late, records that were late
+	// and counted all the same, and input that could not be decoded.
+	Late, LateCounted, BadRecords int64
 }
 
 // SplitListener is told by a source which of its splits the records come from, so

@@ -117,11 +117,11 @@ func (c *Combiner) SetIdle(i int, idle bool) bool {
 	if idle {
 		c.active--
 		c.play(i, EndOfTime)
-		return c.advance()
+	} else {
+		c.active++
+		c.play(i, in.watermark) // it may have reported while it was idle
 	}
-	c.active++
-	c.play(i, in.watermark)
-	return false
+	return c.advance()
 }
 
 // End says that input i ended and reports whether the combined watermark advanced.
@@ -160,7 +160,7 @@ func (c *Combiner) play(i int, watermark int64) {
 func (c *Combiner) advance() bool {
 	next := c.tree[1]
 	if c.active == 0 {
-		if next = c.out; c.open > 0 && c.policy == AdvanceToMax {
+		if next = c.out; c.policy == AdvanceToMax {
 			next = c.mostAdvanced()
 		}
 	}

@@ -84,6 +84,25 @@ func (s *Splits) Observe(timestampMillis int64) {
 //go:noinline
 func (s *Splits) observeCustom(timestampMillis int64) { s.cur.custom.Observe(timestampMillis) }
 
+// ObserveAll is Observe for the records of a batch, for a source that has their
+// event times in one slice.
+func (s *Splits) ObserveAll(timestampsMillis []int64) {
+	if len(timestampsMillis) == 0 {
+		return
+	}
+	if s.custom {
+		for _, t := range timestampsMillis {
+			s.Observe(t)
+		}
+		return
+	}
+	newest := s.cur.newest
+	for _, t := range timestampsMillis {
+		newest = max(newest, t)
+	}
+	s.cur.seen, s.cur.newest = true, newest
+}
+
 // ObserveEach is Observe and Advance in one, for a watermark after every record.
 func (s *Splits) ObserveEach(timestampMillis int64) (watermark int64, advanced bool) {
 	s.Observe(timestampMillis)
@@ -92,7 +111,7 @@ func (s *Splits) ObserveEach(timestampMillis int64) (watermark int64, advanced b
 
 // AddSplit says that a split was assigned: from now on it holds back time. A new
 // split has Watermark None; for a restored one, pass what [Splits.Snapshot] saved.
-// A split that is there already is left as it is.
+// A split that is there already is left as it is, and the empty id is no split.
 func (s *Splits) AddSplit(t SplitTime) {
 	if _, ok := s.byID[t.ID]; ok || t.ID == "" {
 		return
@@ -136,6 +155,7 @@ func (s *Splits) EmptySplit(id string, now time.Duration) {
 		return
 	}
 	if s.strategy.IdleAfter > 0 && now-sp.since >= s.strategy.IdleAfter && !sp.idle {
+		s.fold() // what it has reached is not lost
 		sp.idle = true
 		s.othersValid = false
 	}
@@ -256,10 +276,8 @@ func (s *Splits) others() {
 	}
 }
 
+// mostAdvanced leaves out the unnamed split: reached has all it knows.
 func (s *Splits) mostAdvanced() int64 {
-	if len(s.named) == 0 {
-		return s.unnamed.watermark()
-	}
 	most := None
 	for _, sp := range s.named {
 		most = max(most, sp.watermark())

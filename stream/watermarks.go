@@ -1,0 +1,110 @@
+package stream
+
+import (
+	"time"
+
+	"github.com/cutwater-io/cutwater/internal/transform"
+	"github.com/cutwater-io/cutwater/internal/watermark"
+)
+
+// Watermarks says how time is known from the records: when a record with a given
+// event time has passed, how much older the following ones may be. Make one with
+// [BoundedOutOfOrderness], [Ascending] or [CustomWatermarks]; the methods change
+// it.
+//
+// Behind a source time is kept per split, and the slowest split counts, so that
+// one file or partition read faster than another makes no record late.
+type Watermarks struct {
+	c transform.Clocking
+}
+
+// BoundedOutOfOrderness expects a record to be at most bound older than the
+// newest one of its split. Records that come later than that may be late for
+// their windows.
+func BoundedOutOfOrderness(bound time.Duration) Watermarks {
+	return Watermarks{transform.Clocking{Strategy: watermark.BoundedOutOfOrderness(bound)}}
+}
+
+// Ascending expects the event times of each split never to fall.
+func Ascending() Watermarks {
+	return Watermarks{transform.Clocking{Strategy: watermark.Ascending()}}
+}
+
+// WatermarkGenerator is a rule of the user's own. One is made for each split.
+type WatermarkGenerator interface {
+	// Observe sees the event time of each record, in milliseconds since 1970.
+	Observe(timestampMillis int64)
+	// Watermark returns how far time has come: no record as old as that is
+	// expected any more. window.MinMillis means that it is not known yet. An
+	// answer below an earlier one is ignored.
+	Watermark() int64
+}
+
+// CustomWatermarks uses a rule of the user's own. newGenerator is called for each
+// split, in the goroutine of its subtask.
+func CustomWatermarks(newGenerator func() WatermarkGenerator) Watermarks {
+	return Watermarks{transform.Clocking{Strategy: watermark.CustomGenerator(func() watermark.Custom { return newGenerator() })}}
+}
+
+// PerRecord advances time after every record instead of every 200 milliseconds.
+// Then which records are late depends on the input alone, not on how fast it is
+// read; it costs throughput.
+func (w Watermarks) PerRecord() Watermarks {
+	w.c.Every = -1
+	return w
+}
+
+// Every sets the interval, by the wall clock, in which time advances. The default
+// is 200 milliseconds.
+func (w Watermarks) Every(d time.Duration) Watermarks {
+	w.c.Every = max(d, time.Millisecond)
+	return w
+}
+
+// IdleAfter lets time go on without a split that was looked at and found empty
+// for that long. Time during which the job could not read, because it was busy or
+// held up, does not count. Without it a silent split holds back time for ever.
+func (w Watermarks) IdleAfter(d time.Duration) Watermarks {
+	w.c.Strategy.IdleAfter = d
+	return w
+}
+
+// WhenAllIdle says what happens when every split of a subtask is idle: by default
+// time stays where it is; with advance it goes to the time of the most advanced
+// split, so that its windows fire.
+func (w Watermarks) WhenAllIdle(advance bool) Watermarks {
+	w.c.Strategy.AllIdle = watermark.Keep
+	if advance {
+		w.c.Strategy.AllIdle = watermark.AdvanceToMax
+	}
+	return w
+}
+
+// EventTime gives each record its event time and starts time flowing. Put it as
+// near to the source as possible: chained behind it, time is kept per split.
+func (s Stream[T]) EventTime(timestamp func(T) time.Time, w Watermarks, opts ...Option) Stream[T] {
+	n, out := then[T, T](s, "event-time", opts)
+	n.factory.Build = transform.EventTime(func(v *T) int64 { return timestamp(*v).UnixMilli() }, w.c)
+	n.factory.Functions = []uintptr{function(timestamp)}
+	out.timed = true
+	return out
+}
+
+// EventTimeMillis is EventTime for records that hold milliseconds since 1970, and
+// for large records: the function gets a pointer, which it must not keep.
+func (s Stream[T]) EventTimeMillis(timestamp func(*T) int64, w Watermarks, opts ...Option) Stream[T] {
+	n, out := then[T, T](s, "event-time", opts)
+	n.factory.Build = transform.EventTime(timestamp, w.c)
+	n.factory.Functions = []uintptr{function(timestamp)}
+	out.timed = true
+	return out
+}
+
+// SourceTime starts time flowing from the event times that the source gave its
+// records.
+func (s Stream[T]) SourceTime(w Watermarks, opts ...Option) Stream[T] {
+	n, out := then[T, T](s, "event-time", opts)
+	n.factory.Build = transform.EventTime[T](nil, w.c)
+	out.timed = true
+	return out
+}

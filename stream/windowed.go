@@ -1,0 +1,99 @@
+package stream
+
+import (
+	"time"
+
+	"github.com/cutwater-io/cutwater/agg"
+	"github.com/cutwater-io/cutwater/internal/transform"
+	"github.com/cutwater-io/cutwater/window"
+)
+
+// WindowedStream is a keyed stream cut into windows. What is done with the records
+// of a window is said by [WindowedStream.Count], [WindowedStream.Aggregate],
+// [WindowedStream.Reduce] or [WindowedStream.Process].
+type WindowedStream[K comparable, T any] struct {
+	ks  KeyedStream[K, T]
+	win transform.Windowing[T]
+}
+
+// Window cuts each key's records into windows.
+func (ks KeyedStream[K, T]) Window(a window.Assigner) WindowedStream[K, T] {
+	return WindowedStream[K, T]{ks: ks, win: transform.Windowing[T]{Assigner: a}}
+}
+
+// AllowedLateness keeps a window for that long after it fired. A record that comes
+// meanwhile counts and makes the window emit its key's result again. The default
+// is 0: a window that fired is gone.
+func (w WindowedStream[K, T]) AllowedLateness(d time.Duration) WindowedStream[K, T] {
+	w.win.LatenessMillis = d.Milliseconds()
+	return w
+}
+
+// LateTo sends records that come too late for all their windows to a side output
+// of the windowed operator. Otherwise they are counted and dropped.
+func (w WindowedStream[K, T]) LateTo(tag Tag[T]) WindowedStream[K, T] {
+	w.win.Late = tag
+	return w
+}
+
+// Count counts the records of each key and window.
+func (w WindowedStream[K, T]) Count(opts ...Option) Stream[window.Result[K, int64]] {
+	return windowed[K, T, int64, window.Result[K, int64]](w, transform.Counting[K, T](), w.win.Late.Name() != "", opts)
+}
+
+// Aggregate folds the records of each key and window with an aggregate of package
+// agg or of your own.
+func (w WindowedStream[K, T]) Aggregate[A, V any](a agg.Agg[T, A, V], opts ...Option) Stream[window.Result[K, V]] {
+	if err := a.Validate(); err != nil {
+		n := w.ks.s.p.add("window", opts)
+		w.ks.s.p.errorf(n, "%w", err)
+		return Stream[window.Result[K, V]]{p: w.ks.s.p, from: []output{{node: n}}}
+	}
+	return windowed[K, T, A, window.Result[K, V]](w, transform.Aggregating[K](a), true, opts)
+}
+
+// Reduce combines the records of each key and window pairwise and emits the last
+// value, with the window's last millisecond as event time. (A stream of
+// window.Result would be built from T, which Go's generic methods do not allow;
+// use Aggregate where the window is needed.)
+func (w WindowedStream[K, T]) Reduce(reduce func(T, T) T, opts ...Option) Stream[T] {
+	return windowed[K, T, transform.Reduced[T], T](w, transform.Reducing[K](reduce), true, opts, function(reduce))
+}
+
+// Process keeps all records of a window and calls f when it fires. Aggregate is
+// much cheaper where it is enough.
+func (w WindowedStream[K, T]) Process[U any](f func(key K, w window.Window, records []T, out *Emitter[U]) error, opts ...Option) Stream[U] {
+	return windowed[K, T, transform.Collected[T], U](w, transform.Collecting[K](f), true, opts, function(f))
+}
+
+func windowed[K comparable, T, A, U any](w WindowedStream[K, T], f transform.Folding[K, T, A], values bool, opts []Option, fns ...uintptr) Stream[U] {
+	n, out, kt := keyed[K, T, U](w.ks, "window", values, opts)
+	p, a := w.ks.s.p, w.win.Assigner
+	if err := a.Validate(); err != nil {
+		p.errorf(n, "%w", err)
+		return out
+	}
+	if !w.ks.s.timed && !a.Processing && a.Kind != window.KindEndOfStream {
+		p.errorf(n, "it has event-time windows and no event time: add EventTime (or SourceTime) behind the source, or use window.ProcessingTime()")
+		return out
+	}
+	if w.win.LatenessMillis < 0 {
+		p.errorf(n, "allowed lateness must not be negative")
+		return out
+	}
+	if kt == nil {
+		return out
+	}
+	make := transform.Panes[K, T, A]
+	if a.Kind == window.KindSession {
+		make = transform.SessionWindows[K, T, A]
+	}
+	build, err := make(w.win, f, kt)
+	if err != nil {
+		p.errorf(n, "its state of type %T cannot be kept: %w", *new(A), err)
+		return out
+	}
+	n.factory.Build = build
+	n.factory.Functions = append(known(fns), w.ks.fn)
+	return out
+}
