@@ -98,17 +98,27 @@ func (l *Log) Reserve(ctx context.Context, count uint32) (ident.CheckpointID, er
 	return first, nil
 }
 
-// Resolve settles entries whose outcome was unknown. When it returns nil nothing
-// is unknown any more: what [Log.State] has is in the log, and what it does not
-// have never will be. The error is blob.ErrUnknown, or that of the store, while
-// it cannot be settled: try again later.
-func (l *Log) Resolve(ctx context.Context) error {
-	if len(l.maybe) == 0 {
-		return l.failed
+// ErrLost: a checkpoint whose outcome was unknown is not in the log and never
+// will be.
+var ErrLost = errors.New("the entry was not written")
+
+// Resolve finds out about a [Completed] whose Append returned blob.ErrUnknown.
+// It returns nil if checkpoint id is in the log, and [ErrLost] if it is not and
+// never will be. [ErrDeposed] is as for Append. Whatever else goes wrong, the
+// error is blob.ErrUnknown: nothing was settled, try again later.
+func (l *Log) Resolve(ctx context.Context, id ident.CheckpointID) error {
+	if len(l.maybe) > 0 || l.failed != nil {
+		// A void settles all unknown entries at once; see append.
+		err := l.append(ctx, func(*state) Entry { return void{} })
+		if err != nil && !errors.Is(err, ErrDeposed) && !errors.Is(err, blob.ErrUnknown) {
+			err = fmt.Errorf("%w: %w", blob.ErrUnknown, err)
+		}
+		if err != nil {
+			return fmt.Errorf("resolve checkpoint %d in job log entry %s: %w", id, nameOf(l.next), err)
+		}
 	}
-	slot := l.next
-	if err := l.append(ctx, func(*state) Entry { return void{} }); err != nil {
-		return fmt.Errorf("resolve job log entry %s: %w", nameOf(slot), err)
+	if !l.state.has(id) {
+		return fmt.Errorf("resolve checkpoint %d: %w", id, ErrLost)
 	}
 	return nil
 }

@@ -100,20 +100,23 @@ func chaos(t *testing.T, seed uint64, told map[string]int) {
 			continue
 		}
 		l := leaders[rng.IntN(len(leaders))]
-		if len(unknown[l]) > 0 && rng.IntN(2) == 0 {
-			if l.Resolve(ctx) != nil {
+		if n := len(unknown[l]); n > 0 && rng.IntN(2) == 0 {
+			i := rng.IntN(n)
+			id := unknown[l][i]
+			err := l.Resolve(ctx, id)
+			switch {
+			case err == nil:
+				written[id] = true
+			case errors.Is(err, ErrLost):
+				told["lost"]++
+				never[id] = true
+			default:
+				if !errors.Is(err, blob.ErrUnknown) && !errors.Is(err, ErrDeposed) {
+					t.Errorf("resolve: %v", err)
+				}
 				continue
 			}
-			st := l.State()
-			for _, id := range unknown[l] {
-				if slices.ContainsFunc(st.Completed, func(c Completed) bool { return c.Checkpoint == id }) {
-					written[id] = true
-				} else {
-					told["lost"]++
-					never[id] = true
-				}
-			}
-			unknown[l] = nil
+			unknown[l] = slices.Delete(unknown[l], i, i+1)
 			continue
 		}
 		if len(free[l]) == 0 {

@@ -40,6 +40,7 @@ func TestS137ADeposedLeaderCannotPublish(t *testing.T) {
 	newer, _ := mustOpen(t, s)
 	want(t, "append of the old leader", old.Append(ctx, completed(1)), ErrDeposed)
 	want(t, "again", old.Append(ctx, completed(2)), ErrDeposed)
+	want(t, "resolution of the old leader", old.Resolve(ctx, 1), ErrDeposed)
 	_, err := old.Reserve(ctx, 16)
 	want(t, "reservation of the old leader", err, ErrDeposed)
 	if first := mustReserve(t, newer, 16); first != 17 {
@@ -148,9 +149,10 @@ func TestS063AnUnknownOutcomeIsResolvedByTheSlot(t *testing.T) {
 		name  string
 		fault blobtest.Fault
 		want  string
+		err   error
 	}{
-		{"the entry was written", blobtest.Unanswered, "1 2"},
-		{"the entry was not written", blobtest.Unsent, "1"},
+		{"the entry was written", blobtest.Unanswered, "1 2", nil},
+		{"the entry was not written", blobtest.Unsent, "1", ErrLost},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := &blobtest.Faulty{Store: blob.Memory()}
@@ -159,11 +161,17 @@ func TestS063AnUnknownOutcomeIsResolvedByTheSlot(t *testing.T) {
 			mustAppend(t, l, completed(1))
 			f.Fault = lostAnswers(c.fault)
 			want(t, "append", l.Append(ctx, completed(2)), blob.ErrUnknown)
-			want(t, "resolve while the store is away", l.Resolve(ctx), blob.ErrUnknown)
+			want(t, "resolve while the store is away", l.Resolve(ctx, 2), blob.ErrUnknown)
+			// A definite refusal of the resolution leaves the entry unknown too.
+			f.Fault = lostAnswers(blobtest.Fail)
+			want(t, "resolve while the store refuses", l.Resolve(ctx, 2), blob.ErrUnknown)
 			f.Fault = nil
 			for range 2 { // the second time nothing is unknown
-				if err := l.Resolve(ctx); err != nil {
-					t.Fatalf("resolve: %v", err)
+				if err := l.Resolve(ctx, 2); !errors.Is(err, c.err) {
+					t.Fatalf("resolve: %v, want %v", err, c.err)
+				}
+				if err := l.Resolve(ctx, 1); err != nil {
+					t.Fatalf("resolve of what was known all along: %v", err)
 				}
 			}
 			if got := ids(l.State().Completed); got != c.want {
