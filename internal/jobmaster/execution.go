@@ -116,6 +116,7 @@ func (jm *JobMaster) taskStateChanged(m rpc.TaskStateChanged) {
 	if t == nil || t.terminal() {
 		return
 	}
+	jm.counters.Add(m.Counters)
 	if m.State == rpc.Failed {
 		jm.taskFailed(m.Attempt, m.Err)
 		t.state = rpc.Failed

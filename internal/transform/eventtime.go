@@ -138,6 +138,13 @@ func (e *eventTime) StartSplit(id string) { e.splits.StartSplit(id) }
 func (e *eventTime) EmptySplit(id string) {
 	e.splits.EmptySplit(id, time.Duration(e.ctx.Task.NowNanos))
 }
+func (e *eventTime) Held(held bool) {
+	if now := time.Duration(e.ctx.Task.NowNanos); held {
+		e.splits.Pause(now)
+	} else {
+		e.splits.Resume(now)
+	}
+}
 func (e *eventTime) FinishSplit(id string) { e.splits.FinishSplit(id) }
 
 func (e *eventTime) Snapshot(_ ident.CheckpointID, s *operator.Snapshot) error {
