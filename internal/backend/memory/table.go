@@ -68,7 +68,7 @@ const (
 	maxDirPerPage  = 32 // the directory may have so many entries per page
 	minDirEntries  = 256
 	overflowSeed   = 0x9e3779b97f4a7c15
-	defaultPresize = 1 << 22 // directory entries that SizeHint may ask for
+	maxPresize     = 1 << 22 // directory entries that SizeHint may ask for
 )
 
 // NewTable makes an empty table whose pages come from a. The error says what is
@@ -131,7 +131,7 @@ func (t *Table[K, V]) group(h uint64) uint16 {
 func (t *Table[K, V]) resetDir(sizeHint int) {
 	depth := uint8(1)
 	// Half of the limit: pages are between half and completely full.
-	for want := sizeHint / max(int(t.limit)*3/4, 1); 1<<depth < want && 1<<depth < defaultPresize && t.top-depth > minShift; {
+	for want := sizeHint / max(int(t.limit)*3/4, 1); 1<<depth < want && 1<<depth < maxPresize && t.top-depth > minShift; {
 		depth++
 	}
 	n := 1 << depth
