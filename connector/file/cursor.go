@@ -46,6 +46,8 @@ type cursor struct {
 	final bool // nothing will be appended: what is there without a newline is a record
 	over  int64
 	raw   []byte // begin of the record that is passed over
+	// needHeader: the header has not been met; a followed file may be empty.
+	needHeader bool
 
 	// start is where the record returned last begins, for error messages.
 	start position
