@@ -126,8 +126,7 @@ func TestAFileThatIsCutIsReadFromItsBegin(t *testing.T) {
 	f.must(err)
 	f.must(file.Truncate(0))
 	f.append("/log/a.log", "b\n")
-	f.expect("") // the reader says that its file is no more
-	f.expect("b")
+	f.expect("b") // after the reader said that its file is no more
 	f.append("/log/a.log", "c\n")
 	f.expect("c")
 	f.restore(f.checkpoint())
