@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/cutwater-io/cutwater/connector"
@@ -412,7 +413,10 @@ func (d *Disk) Rename(oldName, newName string) error {
 		if n == nil {
 			return pathError("rename", oldName, fs.ErrNotExist)
 		}
-		if old := to.entries[newBase]; n.entries != nil || old != nil && old.entries != nil {
+		if old := to.entries[newBase]; old != nil && old.entries != nil {
+			return pathError("rename", newName, fs.ErrExist)
+		}
+		if n.entries != nil {
 			return pathError("rename", oldName, errors.New("is a directory"))
 		}
 		delete(from.entries, oldBase)
@@ -435,7 +439,7 @@ func (d *Disk) Remove(name string) error {
 			return pathError("remove", name, fs.ErrNotExist)
 		}
 		if len(n.entries) > 0 {
-			return pathError("remove", name, errors.New("directory not empty"))
+			return pathError("remove", name, syscall.ENOTEMPTY)
 		}
 		delete(dir.entries, base)
 		return nil
