@@ -181,6 +181,26 @@ func TestAFollowedFileThatWasRemovedAfterItWasReadIsForgotten(t *testing.T) {
 	f.expect("b1")
 }
 
+func TestFollowCannotBeSwitchedOnForAnOldCheckpoint(t *testing.T) {
+	f := startFollow(t)
+	state := f.checkpoint()
+	f.append("/log/a.log", "x\n")
+	if _, err := connectortest.StartSource(f.env, connector.Source[string](file.Lines("/log/*.log")), 1, state); err == nil || !strings.Contains(err.Error(), "Follow") {
+		t.Fatal(err)
+	}
+}
+
+func TestAFileThatIsMissedAtOneLookIsNotReadAgain(t *testing.T) {
+	f := startFollow(t)
+	f.append("/log/a.log", "a1\n")
+	f.expect("a1")
+	f.must(f.disk.Rename("/log/a.log", "/elsewhere"))
+	f.expect("")
+	f.expect("")
+	f.must(f.disk.Rename("/elsewhere", "/log/b.log"))
+	f.expect("")
+}
+
 func TestEachFollowedCSVFileHasItsOwnHeader(t *testing.T) {
 	type row struct{ A, B string }
 	d := connectortest.NewDisk()

@@ -44,6 +44,7 @@ type knownFile struct {
 	size   int64    // raw bytes, when last seen
 	done   bool     // its reader is finished with it,
 	pos    position // and came to here
+	missed int      // looks on end that did not find it; not part of a snapshot
 }
 
 var _ connector.Enumerator = (*follower)(nil)
@@ -55,6 +56,9 @@ func newFollower(ctx connector.EnumeratorContext, globs []string, every time.Dur
 	}
 	if restored == nil {
 		return f, nil
+	}
+	if err := checkMode(restored, followerVersion); err != nil {
+		return nil, err
 	}
 	d := decoder{data: restored}
 	d.version(followerVersion)
@@ -110,7 +114,11 @@ func (f *follower) Start() error {
 				f.ctx.Env().Log.Warn("looking for files failed; trying again", "error", err, "after", f.every)
 				return
 			}
-			f.found(result.([]sighting))
+			seen := result.(looked)
+			for _, err := range seen.problems {
+				f.ctx.Env().Log.Warn("a file cannot be followed; trying again", "error", err, "after", f.every)
+			}
+			f.found(seen.all)
 		}, f.every)
 	return nil
 }
@@ -133,12 +141,21 @@ func (f *follower) found(all []sighting) {
 		there[k] = true
 	}
 	for id, k := range f.known {
-		if k.done && !there[k] {
+		if !k.done || there[k] {
+			k.missed = 0
+			continue
+		}
+		if k.missed++; k.missed >= forgetAfter {
 			delete(f.known, id)
 		}
 	}
 	f.assign()
 }
+
+// forgetAfter is in how many looks on end a file must be missing to be forgotten.
+// One is not enough: a file that is renamed between the listing and the look at
+// it is missed, and would be read again if it were forgotten.
+const forgetAfter = 10
 
 // index finds known files by what a sighting has in common with them. Of several
 // with one inode it holds the living one, or the latest.
@@ -293,36 +310,40 @@ type sighting struct {
 	begin []byte // the first printBytes bytes
 }
 
-// around returns all files that match, sorted by path. Begins are read only of
-// files that changed.
-func (l *looker) around() ([]sighting, error) {
+// looked is the result of one look.
+type looked struct {
+	all      []sighting // sorted by path
+	problems []error    // files that could not be looked at
+}
+
+// around looks for all files that match. Begins are read only of files that
+// changed.
+func (l *looker) around() (looked, error) {
 	var paths []string
 	for _, g := range l.globs {
 		found, err := glob(l.files, g)
 		if err != nil {
-			return nil, err
+			return looked{}, err
 		}
 		paths = append(paths, found...)
 	}
 	slices.Sort(paths)
-	var all []sighting
+	var result looked
 	last := map[string]sighting{}
 	for _, p := range slices.Compact(paths) {
 		s, err := l.see(p)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // renamed or removed in this moment
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // renamed or removed in this moment
+		case err != nil:
+			result.problems = append(result.problems, fmt.Errorf("file source: look at %s: %w%s", p, err, hint(err)))
+		case s.size == 0 && isPacked(p): // about to be written; it cannot be followed
+		default:
+			result.all = append(result.all, s)
+			last[p] = s
 		}
-		if err != nil {
-			return nil, fmt.Errorf("file source: look at %s: %w%s", p, err, hint(err))
-		}
-		if s.size == 0 && isPacked(p) {
-			continue // it is about to be written, and could not be followed
-		}
-		all = append(all, s)
-		last[p] = s
 	}
 	l.last = last
-	return all, nil
+	return result, nil
 }
 
 func (l *looker) see(path string) (sighting, error) {
