@@ -304,3 +304,51 @@ func BenchmarkSnapshotLoss(b *testing.B) {
 		}},
 		rival{"copy", func() { copy(copied, flat.slots) }})
 }
+
+// BenchmarkPaneFill is the life of a window pane: every key is new, then the
+// pages go back. The rival is a flat table that has the right size and is
+// cleared.
+func BenchmarkPaneFill(b *testing.B) {
+	for _, keys := range []int{10_000, 1_000_000} {
+		b.Run(fmt.Sprintf("%dK", keys/1000), func(b *testing.B) { benchPane(b, keys) })
+	}
+}
+
+func benchPane(b *testing.B, keys int) {
+	a := NewArena()
+	defer a.Close()
+	stream := make([]uint64, keys/batchSize*batchSize)
+	hashes := make([]uint64, len(stream))
+	for i := range stream {
+		stream[i] = uint64(i) + 1
+		hashes[i] = mix(stream[i])
+	}
+	dst := make([]*uint64, batchSize)
+	flat := newFlatTable(keys)
+	b.ResetTimer()
+	compare(b, len(stream),
+		rival{"table", func() {
+			cfg := uintConfig()
+			cfg.SizeHint = keys
+			tab := newTable(b, a, cfg)
+			for i := 0; i < len(stream); i += batchSize {
+				tab.Resolve(stream[i:i+batchSize], hashes[i:i+batchSize], dst)
+				for _, v := range dst {
+					*v++
+				}
+			}
+			tab.Close()
+		}},
+		rival{"flat", func() {
+			clear(flat.slots)
+			for i, k := range stream {
+				*flat.at(k, hashes[i])++
+			}
+		}},
+		rival{"map", func() {
+			m := make(map[uint64]uint64, keys)
+			for _, k := range stream {
+				m[k]++
+			}
+		}})
+}

@@ -27,9 +27,9 @@ func (t *Table[K, V]) Resolve(keys []K, hashes []uint64, dst []*V) {
 	}
 }
 
-// resolveUsual resolves keys from i on until it meets one that is unusual: new,
-// in a frozen page, or wrapped around the end of its page. It returns its number,
-// or the number of keys.
+// resolveUsual resolves keys from i on until it meets one that is unusual: in a
+// frozen page, new in a page that is full, or wrapped around the end of its page.
+// It returns its number, or the number of keys.
 //
 // The branch that a search predicts wrong is resolved while the loads of the
 // next keys are under way. Touching the lines of a block of keys beforehand was
@@ -64,7 +64,17 @@ keys:
 				continue keys
 			}
 			if s.k == zero {
-				return i
+				// Usually the free slot where a new key goes.
+				hd, at := headerOf(e.page), slots-room
+				if k == zero || hd.has(at) || hd.spilled || uint64(hd.count) >= t.limit {
+					return i
+				}
+				hd.set(at)
+				hd.count++
+				t.n++
+				s.k = k
+				dst[i] = &s.v
+				continue keys
 			}
 			p += unsafe.Sizeof(slot[K, V]{})
 		}
