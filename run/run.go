@@ -78,7 +78,7 @@ func Run(ctx context.Context, p *stream.Pipeline, cfg Config) error {
 
 // prepare checks the pipeline and the configuration before anything is touched.
 func prepare(p *stream.Pipeline, cfg Config) (*operator.Program, Config, error) {
-	cfg = cfg.withDefaults()
+	cfg = cfg.withDefaults(p.Name())
 	if err := cfg.validate(); err != nil {
 		return nil, cfg, fmt.Errorf("run %q: %w", p.Name(), err)
 	}
