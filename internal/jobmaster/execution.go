@@ -201,6 +201,9 @@ func (jm *JobMaster) maybeRestart() {
 // log.
 func (jm *JobMaster) restoreFrom(id ident.CheckpointID) {
 	jm.post(func() {
+		if jm.ending.decided {
+			return // canceled meanwhile: nobody would stop what starts now
+		}
 		jm.exec.waiting = false
 		err := jm.load(id)
 		if err == nil {

@@ -161,7 +161,7 @@ func (t *Task) wait(ctx context.Context) {
 		t.outputs[i].Flush()
 	}
 	var due <-chan time.Time
-	if d, ok := t.untilDue(); ok {
+	if d, ok := t.untilDue(ready); ok {
 		if d <= 0 {
 			return
 		}
@@ -177,13 +177,14 @@ func (t *Task) wait(ctx context.Context) {
 }
 
 // untilDue is how long the task may sleep: until a timer or the source's own
-// alarm.
-func (t *Task) untilDue() (time.Duration, bool) {
+// alarm. A source whose outputs are not ready is woken by the batch that comes
+// back; its alarm would only make it spin.
+func (t *Task) untilDue(ready bool) (time.Duration, bool) {
 	d, ok := time.Duration(0), false
 	if millis, has := t.timers.next(); has {
 		d, ok = time.Duration(millis-t.shared.NowMillis)*time.Millisecond, true
 	}
-	if t.pull != nil && !t.dataEnded && t.pollAt != never {
+	if t.pull != nil && !t.dataEnded && t.pollAt != never && ready {
 		if p := time.Duration(t.pollAt - t.shared.NowNanos); !ok || p < d {
 			d, ok = p, true
 		}
