@@ -64,11 +64,11 @@ type Table[K comparable, V any] struct {
 var emptyPage [PageSize / 8]uint64
 
 const (
-	minShift       = 16 // below, directory bits and slot bits would be the same bits
-	maxDirPerPage  = 32 // the directory may have so many entries per page
-	minDirEntries  = 256
-	overflowSeed   = 0x9e3779b97f4a7c15
-	maxPresize     = 1 << 22 // directory entries that SizeHint may ask for
+	minShift      = 16 // below, directory bits and slot bits would be the same bits
+	maxDirPerPage = 32 // the directory may have so many entries per page
+	minDirEntries = 256
+	overflowSeed  = 0x9e3779b97f4a7c15
+	maxPresize    = 1 << 22 // directory entries that SizeHint may ask for
 )
 
 // NewTable makes an empty table whose pages come from a. The error says what is
