@@ -130,7 +130,7 @@ func (t *Table[K, V]) group(h uint64) uint16 {
 // resetDir makes the directory of an empty table.
 func (t *Table[K, V]) resetDir(sizeHint int) {
 	depth := uint8(1)
-	// Half of the limit: pages are between half and completely full.
+	// Pages are on average three quarters as full as where they split.
 	for want := sizeHint / max(int(t.limit)*3/4, 1); 1<<depth < want && 1<<depth < maxPresize && t.top-depth > minShift; {
 		depth++
 	}
