@@ -112,7 +112,7 @@ type testEvent struct {
 // runTests runs the tests and notes what they prove. A failed test is told in the
 // report, not returned.
 func runTests(byID map[string]*scenario, files map[string][]string) error {
-	cmd := exec.Command("go", "test", "-json", "-run", "S[0-9][0-9][0-9]|Scenario|Conform|Cores", "./...")
+	cmd := exec.Command("go", "test", "-json", "./...")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
