@@ -38,20 +38,23 @@ func Unkeyed[T any](pointers bool, broadcast bool) operator.Link {
 
 type receiver[T any] struct{ in operator.In[T] }
 
-func (r receiver[T]) Process(records batch.Records, mark func(int64)) {
+func (r receiver[T]) Process(records batch.Records, at operator.Place, mark func(int64) bool) (operator.Place, bool) {
 	b := records.(*batch.Batch[struct{}, T])
 	record := r.in.Record
-	from := 0
-	for _, m := range b.Marks {
-		for i := from; i < int(m.Pos); i++ {
+	for _, m := range b.Marks[at.Marks:] {
+		for i := at.Records; i < int(m.Pos); i++ {
 			record(&b.V[i], b.Ts[i])
 		}
-		from = int(m.Pos)
-		mark(m.Watermark)
+		at.Records = int(m.Pos)
+		at.Marks++
+		if mark(m.Watermark) {
+			return at, false
+		}
 	}
-	for i := from; i < len(b.V); i++ {
+	for i := at.Records; i < len(b.V); i++ {
 		record(&b.V[i], b.Ts[i])
 	}
+	return at, true
 }
 
 // writerControl forwards what travels in band to every channel of an edge.
@@ -93,19 +96,26 @@ func Keyed[K comparable, T any](key Key[K, T], pointers, values bool) operator.L
 
 type keyedReceiver[K, T any] struct{ in operator.KeyedIn[K, T] }
 
-func (r keyedReceiver[K, T]) Process(records batch.Records, mark func(int64)) {
-	b := records.(*batch.Batch[K, T])
-	from := 0
-	for _, m := range b.Marks {
-		if int(m.Pos) > from {
-			r.in.Batch(b, from, int(m.Pos))
+func (r keyedReceiver[K, T]) Process(records batch.Records, at operator.Place, mark func(int64) bool) (operator.Place, bool) {
+	return handOver(r.in, records.(*batch.Batch[K, T]), at, mark)
+}
+
+// handOver gives a batch to a keyed operator as runs between its marks.
+func handOver[K, T any](in operator.KeyedIn[K, T], b *batch.Batch[K, T], at operator.Place, mark func(int64) bool) (operator.Place, bool) {
+	for _, m := range b.Marks[at.Marks:] {
+		if int(m.Pos) > at.Records {
+			in.Batch(b, at.Records, int(m.Pos))
 		}
-		from = int(m.Pos)
-		mark(m.Watermark)
+		at.Records = int(m.Pos)
+		at.Marks++
+		if mark(m.Watermark) {
+			return at, false
+		}
 	}
-	if b.Len() > from {
-		r.in.Batch(b, from, b.Len())
+	if b.Len() > at.Records {
+		in.Batch(b, at.Records, b.Len())
 	}
+	return at, true
 }
 
 // localKeyed is a keyed edge from one subtask to one inside a chain. Records are
