@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
+	"path/filepath"
 	"runtime"
 	"time"
 
@@ -13,8 +15,8 @@ import (
 // Config of a run. The zero value works.
 type Config struct {
 	// StateDir is the directory that holds the job's log and snapshots. Empty
-	// means .cutwater in the working directory. It belongs to one job, and to
-	// one process at a time.
+	// means .cutwater/<name of the job> in the working directory. It belongs to
+	// one job, and to one process at a time.
 	StateDir string
 	// Ephemeral keeps the state in memory instead, and it is gone with Run:
 	// for tests. StateDir is not used then.
@@ -87,9 +89,20 @@ const (
 	None Restore = "none"
 )
 
-func (c Config) withDefaults() Config {
-	if c.StateDir == "" {
-		c.StateDir = defaultStateDir
+// stateDirOf is the state directory of a job that was given none. Each job has its
+// own, so that two programs may run in one working directory. The name is escaped
+// to be one element of a path.
+func stateDirOf(job string) string {
+	name := url.QueryEscape(job)
+	if name[0] == '.' {
+		name = "%2E" + name[1:]
+	}
+	return filepath.Join(defaultStateDir, name)
+}
+
+func (c Config) withDefaults(job string) Config {
+	if c.StateDir == "" && job != "" {
+		c.StateDir = stateDirOf(job)
 	}
 	if c.Parallelism == 0 {
 		c.Parallelism = runtime.GOMAXPROCS(0)

@@ -55,7 +55,7 @@ type (
 // for the next run, and Run returns the cause of ctx. Whatever happens, all
 // goroutines of the job are gone when Run returns.
 func Run(ctx context.Context, p *stream.Pipeline, cfg Config) error {
-	cfg = cfg.withDefaults()
+	cfg = cfg.withDefaults(p.Name())
 	if err := cfg.validate(); err != nil {
 		return fmt.Errorf("run %q: %w", p.Name(), err)
 	}

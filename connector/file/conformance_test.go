@@ -143,3 +143,27 @@ func packZstd(t *testing.T, s string) []byte {
 	}
 	return z.EncodeAll([]byte(s), nil)
 }
+
+func TestS357CSVWithRecordsOfSeveralLinesConforms(t *testing.T) {
+	type row struct{ Name, Text string }
+	connectortest.Source(t, connectortest.SourceCase[row]{
+		Open: func(t *testing.T, files connector.Files) (connector.Source[row], []row) {
+			store(t, files, "/a.csv", []byte("name,text\na,\"1\n2\"\n\nb,\"x\"\"\n\"\n"))
+			store(t, files, "/b.csv", []byte("text,name\n\"3\r\n\r\n4\",c\nt,d"))
+			store(t, files, "/c.csv.gz", packGzip(t, "name,more,text\ne,,5\nf,,\"6\n\""))
+			return file.CSV[row]("/*.csv").Also("/*.gz"), []row{
+				{"a", "1\n2"}, {"b", "x\"\n"}, {"c", "3\r\n\r\n4"}, {"d", "t"}, {"e", "5"}, {"f", "6\n"},
+			}
+		},
+	})
+}
+
+func TestS357JSONConforms(t *testing.T) {
+	connectortest.Source(t, connectortest.SourceCase[[]int]{
+		Open: func(t *testing.T, files connector.Files) (connector.Source[[]int], [][]int) {
+			store(t, files, "/a.jsonl", []byte("[1,2]\nbad\n\n[3]\n[]"))
+			store(t, files, "/b.jsonl", []byte("[4]\n[5,6,7]\n"))
+			return file.JSON[[]int]("/*.jsonl"), [][]int{{1, 2}, {3}, {}, {4}, {5, 6, 7}}
+		},
+	})
+}

@@ -225,6 +225,28 @@ func TestARestartedLimitedSourceDoesNotCatchUpInABurst(t *testing.T) {
 	}
 }
 
+func TestASplitThatJoinsALimitedReaderLateIsNotHeldBackByTheOthers(t *testing.T) {
+	j := start(t, Sequence(0, identity, Rate(10), Splits(2)), 1, nil)
+	add := func(s split) {
+		t.Helper()
+		if err := j.readers[0].AddSplits([]connector.Split{s.encode()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(newSplit(0, 2, 1000))
+	j.poll(0, 10) // starts the clock at number 2000
+	add(newSplit(1, 2, 0))
+	j.clock.advance(time.Second)
+	for j.poll(0, 10) == connector.More {
+	}
+	j.clock.advance(time.Second)
+	for j.poll(0, 10) == connector.More {
+	}
+	if want := []uint64{2000, 1, 3, 5, 7, 9, 11}; !slices.Equal(j.got, want) {
+		t.Errorf("got %v, want %v", j.got, want)
+	}
+}
+
 func TestSplitsThatComeBackGoToTheReaderThatRegistersAgain(t *testing.T) {
 	src := Sequence(100, identity, Splits(4))
 	first := start(t, src, 3, nil)
@@ -296,6 +318,42 @@ func TestWrongSourcesSayWhatIsWrong(t *testing.T) {
 				t.Errorf("got %v, want an error with %q", err, want)
 			}
 		}
+	}
+}
+
+func TestSplitsOfAnotherSourceAreRefused(t *testing.T) {
+	src := Sequence(1, identity)
+	r, err := src.Reader(readerContext{clock: newClock()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := newSplit(1, 2, 3)
+	for want, data := range map[string][]byte{
+		"0 bytes, want 25":              nil,
+		"format 9 is not known":         append([]byte{9}, good.appendTo(nil)[1:]...),
+		"number 2 of 2":                 (&split{index: 2, of: 2}).appendTo(nil),
+		"number 0 of 0":                 (&split{}).appendTo(nil),
+		"at count 18446744073709551615": (&split{of: 2, count: 1<<64 - 1}).appendTo(nil),
+	} {
+		if err := r.AddSplits([]connector.Split{{ID: "x", Data: data}}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the reader said %v, want an error with %q", err, want)
+		}
+		j := &job[uint64]{readers: make([]connector.Reader[uint64], 1)}
+		if _, err := src.Enumerator(enumeratorContext[uint64]{job: j}, append([]byte{splitFormat, 7}, data...)); err == nil {
+			t.Error("the enumerator took a damaged state")
+		}
+	}
+}
+
+func TestAnEnormousRateIsFullSpeed(t *testing.T) {
+	j := start(t, Sequence(5000, identity, Rate(1e300)), 1, nil)
+	j.register()
+	j.poll(0, 1) // the first number starts the clock
+	j.clock.advance(time.Second)
+	for j.poll(0, 1000) == connector.More {
+	}
+	if len(j.got) != 5000 {
+		t.Errorf("%d numbers in a second, want all 5000", len(j.got))
 	}
 }
 

@@ -49,13 +49,13 @@ func (d Difference) String() string {
 	cell := fmt.Sprintf("auction %d, window %d", d.Cell.Auction, d.Cell.WindowStartMillis)
 	switch d.Kind {
 	case Lost:
-		return fmt.Sprintf("lost: %s: want count %d", cell, d.Want)
+		return fmt.Sprintf("%s: %s: want count %d", d.Kind, cell, d.Want)
 	case Duplicated:
-		return fmt.Sprintf("duplicated: %s: count %d again at %s", cell, d.Got, d.Where)
+		return fmt.Sprintf("%s: %s: count %d again at %s", d.Kind, cell, d.Got, d.Where)
 	case Unreadable:
-		return "unreadable: not auction,window_start_ms,count: " + d.Where
+		return fmt.Sprintf("%s: not auction,window_start_ms,count: %s", d.Kind, d.Where)
 	}
-	return fmt.Sprintf("wrong: %s: count %d, want %d, at %s", cell, d.Got, d.Want, d.Where)
+	return fmt.Sprintf("%s: %s: count %d, want %d, at %s", d.Kind, cell, d.Got, d.Want, d.Where)
 }
 
 // Report is the outcome of a comparison. It is exact: all differences are

@@ -97,6 +97,13 @@ func TestEqualFilesAreEqualInAnyOrderAndStagedOnesAreNotRead(t *testing.T) {
 	}
 }
 
+func TestTheDirectoryItselfMayBeHidden(t *testing.T) {
+	dir := write(t, map[string]string{".cutwater-demo/part-0-1-0.txt": "2,0,7\n1,1000,6\n1,0,5\n"})
+	if r, err := Compare(answer, filepath.Join(dir, ".cutwater-demo")); err != nil || !r.OK() {
+		t.Errorf("%v, %v", r, err)
+	}
+}
+
 func TestLostDuplicatedWrongAndUnreadableResultsAreTold(t *testing.T) {
 	dir := write(t, map[string]string{
 		"a.txt": "1,0,5\n1,0,5\n2,0,8\n9,9,1\n",

@@ -41,7 +41,7 @@ type Table[K comparable, V any] struct {
 	top    uint8  // the largest shift: bits of the range
 	slots  uint64
 	limit  uint64
-	empty  uintptr // a page that stays empty; the page of untouched directory entries
+	empty  uintptr // a page that stays empty; the page of untouched directory entries; pages keeps it alive
 	layout layout
 
 	version uint32 // of pages written now; starts at 1
@@ -58,8 +58,6 @@ type Table[K comparable, V any] struct {
 	cfg   Config[K, V]
 	buf   []byte // scratch for the second hash
 	gone  bool
-
-	emptyHeap unsafe.Pointer // keeps empty alive
 }
 
 // emptyPage is the empty page of all off-heap tables. Nobody writes it.
@@ -92,10 +90,9 @@ func NewTable[K comparable, V any](a *Arena, cfg Config[K, V]) (*Table[K, V], er
 		t.pages = a
 		t.empty = uintptr(unsafe.Pointer(&emptyPage))
 	} else {
-		hp := newHeapPages(reflect.TypeFor[slot[K, V]](), l.slots)
+		hp := a.heapPagesOf(reflect.TypeFor[slot[K, V]](), l.slots)
 		t.pages = hp
-		t.emptyHeap = reflect.New(hp.typ).UnsafePointer()
-		t.empty = uintptr(t.emptyHeap)
+		t.empty = uintptr(hp.empty)
 	}
 	t.snaps.pages = t.pages
 	var hi uint64
