@@ -104,6 +104,7 @@ func (f *firing) finish() {
 }
 
 func (f *firing) run() {
+	f.release() // or those behind would think that they have to wait
 	for {
 		if !f.step() {
 			f.hold()
@@ -114,11 +115,10 @@ func (f *firing) run() {
 			f.out.Watermark(f.reached)
 		}
 		if len(f.queue) == 0 {
-			f.release()
 			return
 		}
 		// What was forwarded may have begun a firing behind, which comes first.
-		if !f.draining && (f.left <= 0 || f.othersFiring()) {
+		if !f.draining && (f.left <= 0 || f.task.Firing > 0) {
 			f.hold()
 			return
 		}
@@ -131,13 +131,6 @@ func (f *firing) run() {
 		f.due(e.watermark)
 		f.forward, f.reached = true, e.watermark
 	}
-}
-
-func (f *firing) othersFiring() bool {
-	if f.active {
-		return f.task.Firing > 1
-	}
-	return f.task.Firing > 0
 }
 
 func (f *firing) hold() {
