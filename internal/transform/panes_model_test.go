@@ -155,15 +155,36 @@ func (m *paneModel) took() []string {
 // begin, and near the ends of what an int64 can say.
 var origins = []int64{0, -7, -1_000_003, 1_700_000_000_000, math.MaxInt64 - 60, math.MaxInt64, math.MinInt64 + 40}
 
-func near(t *rapid.T, origin int64, label string) int64 {
-	d := rapid.Int64Range(-40, 40).Draw(t, label)
+// timeline draws times around where time has come to, so that windows fire one
+// after the other and some records are late.
+type timeline struct{ origin, now int64 }
+
+func (l timeline) record(t *rapid.T) int64 {
+	if rapid.IntRange(0, 19).Draw(t, "far") == 0 {
+		return l.plus(rapid.Int64Range(-40, 200).Draw(t, "ts"))
+	}
+	return l.plus(rapid.Int64Range(-14, 20).Draw(t, "ts"))
+}
+
+func (l timeline) watermark(t *rapid.T) int64 {
+	if rapid.IntRange(0, 9).Draw(t, "far") == 0 {
+		return l.plus(rapid.Int64Range(-10, 100).Draw(t, "watermark"))
+	}
+	return l.plus(rapid.Int64Range(0, 6).Draw(t, "watermark"))
+}
+
+func (l timeline) plus(d int64) int64 {
+	base := l.origin
+	if l.now != watermark.None {
+		base = l.now
+	}
 	switch {
-	case d > 0 && origin > math.MaxInt64-d:
+	case d > 0 && base > math.MaxInt64-d:
 		return math.MaxInt64
-	case d < 0 && origin < math.MinInt64+1-d:
+	case d < 0 && base < math.MinInt64+1-d:
 		return math.MinInt64 + 1
 	}
-	return origin + d
+	return base + d
 }
 
 func drawAssigner(t *rapid.T) window.Assigner {
@@ -206,7 +227,7 @@ func TestS273WindowsEqualANaiveModelThroughRestoresAtAnyParallelism(t *testing.T
 				var batch []record[event]
 				for range rapid.IntRange(1, 6).Draw(t, "n") {
 					id++
-					rec := record[event]{event{rapid.IntRange(0, 4).Draw(t, "key"), id}, near(t, origin, "ts")}
+					rec := record[event]{event{rapid.IntRange(0, 4).Draw(t, "key"), id}, timeline{origin, m.now}.record(t)}
 					batch = append(batch, rec)
 					m.record(rec.v, rec.ts)
 				}
@@ -214,7 +235,7 @@ func TestS273WindowsEqualANaiveModelThroughRestoresAtAnyParallelism(t *testing.T
 				step("records")
 			},
 			"watermark": func(t *rapid.T) {
-				ts := near(t, origin, "watermark")
+				ts := timeline{origin, m.now}.watermark(t)
 				m.watermark(ts)
 				r.watermark(ts)
 				step("watermark")
@@ -224,7 +245,7 @@ func TestS273WindowsEqualANaiveModelThroughRestoresAtAnyParallelism(t *testing.T
 				step("restore")
 			},
 			"restore in the middle of a firing": func(t *rapid.T) {
-				ts := near(t, origin, "watermark")
+				ts := timeline{origin, m.now}.watermark(t)
 				m.watermark(ts)
 				r.mail = true
 				r.pushWatermark(ts)
@@ -233,10 +254,10 @@ func TestS273WindowsEqualANaiveModelThroughRestoresAtAnyParallelism(t *testing.T
 				step("restore in a firing")
 			},
 			"records in the middle of a firing": func(t *rapid.T) {
-				ts := near(t, origin, "watermark")
+				ts := timeline{origin, m.now}.watermark(t)
 				m.watermark(ts)
 				id++
-				rec := record[event]{event{rapid.IntRange(0, 4).Draw(t, "key"), id}, near(t, origin, "ts")}
+				rec := record[event]{event{rapid.IntRange(0, 4).Draw(t, "key"), id}, timeline{origin, m.now}.record(t)}
 				m.record(rec.v, rec.ts)
 				r.mail = true
 				r.pushWatermark(ts)
