@@ -6,10 +6,8 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/cutwater-io/cutwater/connector"
 	"github.com/cutwater-io/cutwater/internal/backend/memory"
 	"github.com/cutwater-io/cutwater/internal/batch"
-	"github.com/cutwater-io/cutwater/internal/ident"
 	"github.com/cutwater-io/cutwater/internal/keygroup"
 	"github.com/cutwater-io/cutwater/internal/manifest"
 	"github.com/cutwater-io/cutwater/internal/operator"
@@ -22,8 +20,7 @@ type failer interface {
 	Fatalf(format string, args ...any)
 }
 
-// emitted is one record that an operator has emitted, or with mark one watermark
-// or status it has forwarded.
+// emitted is one record that an operator has emitted.
 type emitted[U any] struct {
 	value U
 	ts    int64
@@ -44,9 +41,10 @@ type rig[K comparable, T, U any] struct {
 	subs []*sub[K, T]
 	out  []emitted[U]
 	late []T
-	// marks are the watermarks forwarded by each subtask, statuses the statuses.
-	marks    [][]int64
-	statuses [][]bool
+	// marks are the watermarks forwarded by each subtask; inBand has the statuses
+	// too.
+	marks  [][]int64
+	inBand [][]string
 	// Counters of subtasks that are gone.
 	lateCount, lateCounted int64
 }
@@ -76,7 +74,7 @@ func (r *rig[K, T, U]) start(parallelism int, restored []manifest.Restored) {
 	r.t.Helper()
 	r.subs = nil
 	r.marks = make([][]int64, parallelism)
-	r.statuses = make([][]bool, parallelism)
+	r.inBand = make([][]string, parallelism)
 	for i := range parallelism {
 		s := &sub[K, T]{}
 		first, last := keygroup.RangeOf(i, parallelism, rigMax)
@@ -118,12 +116,13 @@ type probe[K comparable, T, U any] struct {
 func (p *probe[K, T, U]) Watermark(ts int64) {
 	if p.r != nil {
 		p.r.marks[p.i] = append(p.r.marks[p.i], ts)
+		p.r.inBand[p.i] = append(p.r.inBand[p.i], fmt.Sprint("watermark ", ts))
 	}
 }
 
 func (p *probe[K, T, U]) Status(idle bool) {
 	if p.r != nil {
-		p.r.statuses[p.i] = append(p.r.statuses[p.i], idle)
+		p.r.inBand[p.i] = append(p.r.inBand[p.i], fmt.Sprint("idle ", idle))
 	}
 }
 
@@ -321,6 +320,3 @@ func entries[K comparable, T, U any](r *rig[K, T, U], count func(op operator.Ope
 	}
 	return n
 }
-
-var _ = connector.NoTimestamp
-var _ ident.CheckpointID
