@@ -79,6 +79,11 @@ type SplitListener interface {
 	StartSplit(id string) // the following records come from it
 	EmptySplit(id string) // looked at, and had nothing
 	FinishSplit(id string)
+	// PausePolling says that the source cannot be polled, because outputs are full or
+	// a firing is under way; ResumePolling that it can again. The time between is not
+	// time in which a split had nothing.
+	PausePolling()
+	ResumePolling()
 }
 
 // EventKind tells what an operator event between a subtask and its coordinator

@@ -65,11 +65,13 @@ func (t *Task) work() (bool, error) {
 	}
 	for i := range t.outputs {
 		if !t.outputs[i].Ready() {
+			t.pause(true)
 			return false, nil
 		}
 	}
 	switch {
 	case t.shared.Firing > 0:
+		t.pause(true)
 		t.resume()
 		return true, nil
 	case t.reading.records != nil:
@@ -122,8 +124,24 @@ func (t *Task) process() {
 	}
 }
 
+// pause tells those who track idleness whether the source can be polled.
+func (t *Task) pause(paused bool) {
+	if t.paused == paused || t.pull == nil {
+		return
+	}
+	t.paused = paused
+	for _, l := range t.shared.Splits {
+		if paused {
+			l.PausePolling()
+		} else {
+			l.ResumePolling()
+		}
+	}
+}
+
 // poll reads from the source.
 func (t *Task) poll() (bool, error) {
+	t.pause(false)
 	if t.dataEnded || t.shared.NowNanos < t.pollAt {
 		return false, nil
 	}

@@ -97,6 +97,7 @@ type Task struct {
 	asyncEnd  chan struct{} // receives one value per ended asynchronous part
 
 	pollAt    int64          // task clock at which the source is polled again; 0: at once
+	paused    bool           // the source cannot be polled
 	dataEnded bool           // no more records: waiting for the final checkpoint
 	ending    bool           // the end of data has begun, and operators have still to finish
 	draining  bool           // final results are wanted

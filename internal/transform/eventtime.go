@@ -197,6 +197,9 @@ func (e *eventTime) FinishSplit(id string) {
 	e.splits.FinishSplit(id)
 }
 
+func (e *eventTime) PausePolling()  { e.splits.Pause(time.Duration(e.ctx.Task.NowNanos)) }
+func (e *eventTime) ResumePolling() { e.splits.Resume(time.Duration(e.ctx.Task.NowNanos)) }
+
 func (e *eventTime) Snapshot(_ ident.CheckpointID, s *operator.Snapshot) error {
 	e.settle()
 	var times [][]byte
