@@ -79,11 +79,10 @@ type SplitListener interface {
 	StartSplit(id string) // the following records come from it
 	EmptySplit(id string) // looked at, and had nothing
 	FinishSplit(id string)
-	// PausePolling says that the source cannot be polled, because outputs are full or
-	// a firing is under way; ResumePolling that it can again. The time between is not
-	// time in which a split had nothing.
-	PausePolling()
-	ResumePolling()
+	// Held says that the source is not read now, because the task has no room
+	// for results or much to fire: such time does not count as idle. false: it is
+	// read again.
+	Held(held bool)
 }
 
 // EventKind tells what an operator event between a subtask and its coordinator

@@ -65,13 +65,13 @@ func (t *Task) work() (bool, error) {
 	}
 	for i := range t.outputs {
 		if !t.outputs[i].Ready() {
-			t.pause(true)
+			t.setHeld(true)
 			return false, nil
 		}
 	}
 	switch {
 	case t.shared.Firing > 0:
-		t.pause(true)
+		t.setHeld(true)
 		t.resume()
 		return true, nil
 	case t.reading.records != nil:
@@ -124,24 +124,20 @@ func (t *Task) process() {
 	}
 }
 
-// pause tells those who track idleness whether the source can be polled.
-func (t *Task) pause(paused bool) {
-	if t.paused == paused || t.pull == nil {
+// setHeld tells a source's operators that it is not read, or read again.
+func (t *Task) setHeld(held bool) {
+	if t.held == held {
 		return
 	}
-	t.paused = paused
+	t.held = held
 	for _, l := range t.shared.Splits {
-		if paused {
-			l.PausePolling()
-		} else {
-			l.ResumePolling()
-		}
+		l.Held(held)
 	}
 }
 
 // poll reads from the source.
 func (t *Task) poll() (bool, error) {
-	t.pause(false)
+	t.setHeld(false)
 	if t.dataEnded || t.shared.NowNanos < t.pollAt {
 		return false, nil
 	}
@@ -218,7 +214,7 @@ func (t *Task) wait(ctx context.Context) {
 		t.outputs[i].Flush()
 	}
 	var due <-chan time.Time
-	if d, ok := t.untilDue(); ok {
+	if d, ok := t.untilDue(ready); ok {
 		if d <= 0 {
 			return
 		}
@@ -234,13 +230,14 @@ func (t *Task) wait(ctx context.Context) {
 }
 
 // untilDue is how long the task may sleep: until a timer or the source's own
-// alarm.
-func (t *Task) untilDue() (time.Duration, bool) {
+// alarm. A source whose outputs are not ready is woken by the batch that comes
+// back; its alarm would only make it spin.
+func (t *Task) untilDue(ready bool) (time.Duration, bool) {
 	d, ok := time.Duration(0), false
 	if millis, has := t.timers.next(); has {
 		d, ok = time.Duration(millis-t.shared.NowMillis)*time.Millisecond, true
 	}
-	if t.pull != nil && !t.dataEnded && t.pollAt != never {
+	if t.pull != nil && !t.dataEnded && t.pollAt != never && ready {
 		if p := time.Duration(t.pollAt - t.shared.NowNanos); !ok || p < d {
 			d, ok = p, true
 		}
