@@ -119,6 +119,7 @@ func (jm *JobMaster) taskStateChanged(m rpc.TaskStateChanged) {
 	if t == nil || t.terminal() {
 		return
 	}
+	jm.counters.Add(m.Counters)
 	if m.State == rpc.Finished && t.undelivered != nil {
 		m.State, m.Err = rpc.Failed, t.undelivered
 	}

@@ -55,9 +55,11 @@ func (t *Task) moment() barrier.Moment {
 func (t *Task) work() (bool, error) {
 	for i := range t.outputs {
 		if !t.outputs[i].Ready() {
+			t.setHeld(true)
 			return false, nil
 		}
 	}
+	t.setHeld(false)
 	if t.pull != nil {
 		return t.poll()
 	}
@@ -66,6 +68,17 @@ func (t *Task) work() (bool, error) {
 		return false, nil
 	}
 	return true, t.read(c, e)
+}
+
+// setHeld tells a source's operators that it is not read, or read again.
+func (t *Task) setHeld(held bool) {
+	if t.held == held {
+		return
+	}
+	t.held = held
+	for _, l := range t.shared.Splits {
+		l.Held(held)
+	}
 }
 
 // poll reads from the source.
