@@ -89,12 +89,25 @@ type WriterContext struct {
 	From              uint64 // the checkpoint restored from
 }
 
-func (c WriterContext) Env() connector.Env   { return c.World }
-func (c WriterContext) Job() string          { return c.JobID }
-func (c WriterContext) Operator() string     { return c.OperatorID }
-func (c WriterContext) Subtask() int         { return c.Index }
-func (c WriterContext) Parallelism() int     { return c.Count }
-func (c WriterContext) Attempt() uint64      { return c.AttemptNumber }
+// Env returns World.
+func (c WriterContext) Env() connector.Env { return c.World }
+
+// Job returns JobID.
+func (c WriterContext) Job() string { return c.JobID }
+
+// Operator returns OperatorID.
+func (c WriterContext) Operator() string { return c.OperatorID }
+
+// Subtask returns Index.
+func (c WriterContext) Subtask() int { return c.Index }
+
+// Parallelism returns Count.
+func (c WriterContext) Parallelism() int { return c.Count }
+
+// Attempt returns AttemptNumber.
+func (c WriterContext) Attempt() uint64 { return c.AttemptNumber }
+
+// RestoredFrom returns From.
 func (c WriterContext) RestoredFrom() uint64 { return c.From }
 
 // A WriterContext knows all that a committer is made with, too.
@@ -122,10 +135,16 @@ type ReaderContext struct {
 
 var _ connector.ReaderContext = (*ReaderContext)(nil)
 
+// Env returns World.
 func (c *ReaderContext) Env() connector.Env { return c.World }
-func (c *ReaderContext) Subtask() int       { return c.Index }
-func (c *ReaderContext) Parallelism() int   { return max(c.Count, 1) }
 
+// Subtask returns Index.
+func (c *ReaderContext) Subtask() int { return c.Index }
+
+// Parallelism returns Count, and at least 1.
+func (c *ReaderContext) Parallelism() int { return max(c.Count, 1) }
+
+// RequestSplit counts in Requests and calls Request.
 func (c *ReaderContext) RequestSplit() {
 	c.Requests++
 	if c.Request != nil {
@@ -133,6 +152,7 @@ func (c *ReaderContext) RequestSplit() {
 	}
 }
 
+// Send adds to Events and calls Event.
 func (c *ReaderContext) Send(event []byte) {
 	c.Events = append(c.Events, event)
 	if c.Event != nil {
@@ -140,6 +160,7 @@ func (c *ReaderContext) Send(event []byte) {
 	}
 }
 
+// Wake counts in Wakes.
 func (c *ReaderContext) Wake() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,6 +170,7 @@ func (c *ReaderContext) Wake() {
 // ErrBadRecord is what BadRecord returns without a dead letter output.
 var ErrBadRecord = errors.New("bad record and no dead-letter output")
 
+// BadRecord adds to Bad, or returns ErrBadRecord without a dead-letter output.
 func (c *ReaderContext) BadRecord(r connector.BadRecord) error {
 	if c.NoDeadLetter {
 		return ErrBadRecord
