@@ -74,6 +74,7 @@ type Checkpoints struct {
 const (
 	defaultStateDir     = ".cutwater"
 	defaultInterval     = 10 * time.Second
+	minInterval         = 10 * time.Millisecond // as the coordinator's
 	defaultRestartDelay = time.Second
 )
 
@@ -143,7 +144,9 @@ func (c *Config) validate() error {
 	if c.Restarts < 0 || c.RestartDelay < 0 {
 		errs = append(errs, errors.New("restarts and their delay must not be negative"))
 	}
-	if err := c.coordinator().Validate(); err != nil {
+	if i := c.Checkpoints.Interval; i > 0 && i < minInterval {
+		errs = append(errs, fmt.Errorf("checkpoint interval %v is too short: use at least %v, 0 for the default of %v, or a negative one for no checkpoints", i, minInterval, defaultInterval))
+	} else if err := c.coordinator().Validate(); err != nil {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

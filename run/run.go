@@ -8,8 +8,8 @@ import (
 	"github.com/cutwater-io/cutwater/connector"
 	"github.com/cutwater-io/cutwater/internal/blob"
 	"github.com/cutwater-io/cutwater/internal/host"
-	"github.com/cutwater-io/cutwater/internal/jobmaster"
 	"github.com/cutwater-io/cutwater/internal/joblog"
+	"github.com/cutwater-io/cutwater/internal/jobmaster"
 	"github.com/cutwater-io/cutwater/internal/manifest"
 	"github.com/cutwater-io/cutwater/internal/operator"
 	"github.com/cutwater-io/cutwater/internal/plan"
@@ -55,20 +55,10 @@ type (
 // for the next run, and Run returns the cause of ctx. Whatever happens, all
 // goroutines of the job are gone when Run returns.
 func Run(ctx context.Context, p *stream.Pipeline, cfg Config) error {
-	cfg = cfg.withDefaults(p.Name())
-	if err := cfg.validate(); err != nil {
-		return fmt.Errorf("run %q: %w", p.Name(), err)
-	}
-	prog, err := p.Program()
+	prog, cfg, err := prepare(p, cfg)
 	if err != nil {
 		return err
 	}
-	if cfg.Checkpoints.Interval < 0 {
-		if name := firstCommitter(prog.Graph); name != "" {
-			return fmt.Errorf("run %q: sink %q shows its output when a checkpoint completes, and checkpoints are switched off: set Checkpoints.Interval", p.Name(), name)
-		}
-	}
-	env := host.Env(cfg.Log)
 	var store blob.Store = blob.Memory()
 	if !cfg.Ephemeral {
 		lock, err := statedir.Acquire(cfg.StateDir)
@@ -80,10 +70,28 @@ func Run(ctx context.Context, p *stream.Pipeline, cfg Config) error {
 		defer dir.Close()
 		store = dir
 	}
-	if err := run(ctx, prog, cfg, env, store); err != nil {
+	if err := run(ctx, prog, cfg, host.Env(cfg.Log), store); err != nil {
 		return fmt.Errorf("run %q: %w", p.Name(), err)
 	}
 	return nil
+}
+
+// prepare checks the pipeline and the configuration before anything is touched.
+func prepare(p *stream.Pipeline, cfg Config) (*operator.Program, Config, error) {
+	cfg = cfg.withDefaults(p.Name())
+	if err := cfg.validate(); err != nil {
+		return nil, cfg, fmt.Errorf("run %q: %w", p.Name(), err)
+	}
+	prog, err := p.Program()
+	if err != nil {
+		return nil, cfg, err
+	}
+	if cfg.Checkpoints.Interval < 0 {
+		if name := firstCommitter(prog.Graph); name != "" {
+			return nil, cfg, fmt.Errorf("run %q: sink %q shows its output when a checkpoint completes, and checkpoints are switched off: set Checkpoints.Interval", p.Name(), name)
+		}
+	}
+	return prog, cfg, nil
 }
 
 // run runs a program on a store that nobody else writes.
@@ -165,4 +173,3 @@ func firstCommitter(g *plan.Graph) string {
 func IsCanceled(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
-

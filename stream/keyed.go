@@ -11,9 +11,11 @@ import (
 // KeyedStream is a stream in which all records of a key go to the same subtask,
 // in their order, so that state can be kept per key.
 type KeyedStream[K comparable, T any] struct {
-	s   Stream[T]
-	key func(v *T, k *K)
-	fn  uintptr
+	s Stream[T]
+	// One of both is set.
+	key    func(T) K
+	keyRef func(*T) K
+	fn     uintptr
 }
 
 // Ctx is what a keyed function may ask and do beside its state and its output.
@@ -32,12 +34,12 @@ func Self[T any](v T) T { return v }
 // KeyBy groups the stream by a key. Keys are integers, strings, booleans, floats
 // (NaN is refused), and arrays and structs of these.
 func (s Stream[T]) KeyBy[K comparable](key func(T) K) KeyedStream[K, T] {
-	return KeyedStream[K, T]{s: s, key: func(v *T, k *K) { *k = key(*v) }, fn: function(key)}
+	return KeyedStream[K, T]{s: s, key: key, fn: function(key)}
 }
 
 // KeyByRef is KeyBy for large records. key must not keep the pointer.
 func (s Stream[T]) KeyByRef[K comparable](key func(*T) K) KeyedStream[K, T] {
-	return KeyedStream[K, T]{s: s, key: func(v *T, k *K) { *k = key(v) }, fn: function(key)}
+	return KeyedStream[K, T]{s: s, keyRef: key, fn: function(key)}
 }
 
 // keyed adds an operator behind a keyed edge. values is false when it needs keys
@@ -57,7 +59,7 @@ func keyed[K comparable, T, U any](ks KeyedStream[K, T], kind string, values boo
 		return n, out, nil
 	}
 	pointers := !codec.PointerFree[K]() || values && !codec.PointerFree[T]()
-	link := transform.Keyed(transform.Keying(kt, ks.key), pointers, values)
+	link := transform.Keyed(transform.Keying(kt, ks.key, ks.keyRef), pointers, values)
 	for _, o := range ks.s.from {
 		if o.partition == plan.Broadcast {
 			p.errorf(n, "Broadcast before KeyBy has no effect: every record goes to the subtask of its key; leave Broadcast out")

@@ -176,8 +176,11 @@ func (j *SourceJob[T]) Poll(subtask, limit int) ([]T, error) {
 // or no reader has anything to do. It returns what they emitted.
 func (j *SourceJob[T]) Drain(limit int, stop func(emitted int) bool) ([]T, error) {
 	var all []T
-	for idle := 0; idle < 2; {
+	for idle := 0; idle < 3; {
 		progress := false
+		if idle > 0 {
+			j.RunAsync()
+		}
 		for i := range j.Readers {
 			if stop != nil && stop(len(all)) {
 				return all, nil

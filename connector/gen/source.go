@@ -49,6 +49,16 @@ func Splits(n int) Option {
 	}
 }
 
+// Check is for packages that make sources with this one: an err that is not nil,
+// for example of their own configuration, is what Validate returns.
+func Check(err error) Option {
+	return func(o *options) {
+		if err != nil {
+			o.err = err
+		}
+	}
+}
+
 // Source is a generator; it implements [connector.Source].
 type Source[T any] struct {
 	end uint64 // the first number that is not made

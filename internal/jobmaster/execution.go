@@ -116,6 +116,7 @@ func (jm *JobMaster) taskStateChanged(m rpc.TaskStateChanged) {
 	if t == nil || t.terminal() {
 		return
 	}
+	jm.counters.Add(m.Counters)
 	if m.State == rpc.Failed {
 		jm.taskFailed(m.Attempt, m.Err)
 		t.state = rpc.Failed
@@ -200,6 +201,9 @@ func (jm *JobMaster) maybeRestart() {
 // log.
 func (jm *JobMaster) restoreFrom(id ident.CheckpointID) {
 	jm.post(func() {
+		if jm.ending.decided {
+			return // canceled meanwhile: nobody would stop what starts now
+		}
 		jm.exec.waiting = false
 		err := jm.load(id)
 		if err == nil {

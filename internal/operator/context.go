@@ -70,6 +70,9 @@ type SplitListener interface {
 	StartSplit(id string) // the following records come from it
 	EmptySplit(id string) // looked at, and had nothing
 	FinishSplit(id string)
+	// Held says that the source is not read now, because the task has no room
+	// for results: such time does not count as idle. false: it is read again.
+	Held(held bool)
 }
 
 // EventKind tells what an operator event between a subtask and its coordinator

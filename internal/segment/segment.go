@@ -1,12 +1,3 @@
-// Package segment is the file of keyed state that one subtask writes for one
-// checkpoint. It is written front to back by the asynchronous part of a
-// snapshot and read by ranges of key groups, so that a rescale reads only what
-// moves. doc/format/segment.md draws every byte.
-//
-//	+--------+---------+---------+-----+---------+-------+--------+
-//	| header | state 0 | state 0 | ... | state n | index | footer |
-//	|        | group a | group b |     | group z |       |        |
-//	+--------+---------+---------+-----+---------+-------+--------+
 package segment
 
 // StateID names one table in a segment: a state of an operator, and for state

@@ -55,9 +55,11 @@ func (t *Task) moment() barrier.Moment {
 func (t *Task) work() (bool, error) {
 	for i := range t.outputs {
 		if !t.outputs[i].Ready() {
+			t.setHeld(true)
 			return false, nil
 		}
 	}
+	t.setHeld(false)
 	if t.pull != nil {
 		return t.poll()
 	}
@@ -66,6 +68,17 @@ func (t *Task) work() (bool, error) {
 		return false, nil
 	}
 	return true, t.read(c, e)
+}
+
+// setHeld tells a source's operators that it is not read, or read again.
+func (t *Task) setHeld(held bool) {
+	if t.held == held {
+		return
+	}
+	t.held = held
+	for _, l := range t.shared.Splits {
+		l.Held(held)
+	}
 }
 
 // poll reads from the source.
@@ -148,7 +161,7 @@ func (t *Task) wait(ctx context.Context) {
 		t.outputs[i].Flush()
 	}
 	var due <-chan time.Time
-	if d, ok := t.untilDue(); ok {
+	if d, ok := t.untilDue(ready); ok {
 		if d <= 0 {
 			return
 		}
@@ -164,13 +177,14 @@ func (t *Task) wait(ctx context.Context) {
 }
 
 // untilDue is how long the task may sleep: until a timer or the source's own
-// alarm.
-func (t *Task) untilDue() (time.Duration, bool) {
+// alarm. A source whose outputs are not ready is woken by the batch that comes
+// back; its alarm would only make it spin.
+func (t *Task) untilDue(ready bool) (time.Duration, bool) {
 	d, ok := time.Duration(0), false
 	if millis, has := t.timers.next(); has {
 		d, ok = time.Duration(millis-t.shared.NowMillis)*time.Millisecond, true
 	}
-	if t.pull != nil && !t.dataEnded && t.pollAt != never {
+	if t.pull != nil && !t.dataEnded && t.pollAt != never && ready {
 		if p := time.Duration(t.pollAt - t.shared.NowNanos); !ok || p < d {
 			d, ok = p, true
 		}

@@ -95,6 +95,7 @@ type Task struct {
 	asyncEnd  chan struct{} // receives one value per ended asynchronous part
 
 	pollAt    int64 // task clock at which the source is polled again; 0: at once
+	held      bool  // not reading: there is no room for results
 	dataEnded bool  // no more records: waiting for the final checkpoint
 	allEnded  bool  // the whole job's data has ended
 	finish    bool  // Finish was said: nothing can be lost any more
@@ -131,6 +132,15 @@ func New(cfg Config) *Task {
 
 // Name is the chain's name and the subtask's number, for people.
 func (t *Task) Name() string { return t.name }
+
+// Counters returns late, late but counted and bad records, and overdrawn batches.
+// It is called after Run.
+func (t *Task) Counters() (late, lateCounted, bad, overdrawn int64) {
+	if t.shared == nil {
+		return 0, 0, 0, 0
+	}
+	return t.shared.Late, t.shared.LateCounted, t.shared.BadRecords, t.overdrawn
+}
 
 // ErrCanceled is what Run returns when its context ended.
 var ErrCanceled = errors.New("task canceled")

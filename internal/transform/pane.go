@@ -270,6 +270,10 @@ func (w *paneOp[K, T, A]) dropFinished() {
 			if w.cur == p {
 				w.cur = nil
 			}
+			if w.running != nil && p.start >= w.runFrom && p.start < w.runTo {
+				// The next window could not subtract what is gone.
+				w.subtract(p.table)
+			}
 			p.table.Close()
 			continue
 		}

@@ -3,6 +3,7 @@ package memory
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"unsafe"
 )
@@ -19,7 +20,8 @@ const (
 var ErrClosed = errors.New("arena is closed")
 
 // Arena hands out 4 KiB pages outside the Go heap to all tables of one subtask,
-// so that a window pane that goes leaves its pages to the one that comes.
+// so that a window pane that goes leaves its pages to the one that comes. Tables
+// with strings or other pointers get theirs from the Go heap, through it.
 //
 // Memory comes in slabs of 1 MiB, then 2, 4 and so on up to 32 MiB, mapped from
 // the operating system and from 2 MiB on advised for huge pages. A small job
@@ -47,6 +49,8 @@ type Arena struct {
 	refs   int     // live snapshots
 	closed bool
 	wg     sync.WaitGroup
+
+	heap map[reflect.Type]*heapPages // by slot type
 }
 
 // NewArena makes an arena without any memory yet.
@@ -80,6 +84,22 @@ func (a *Arena) take() uintptr {
 	}
 	a.mu.Unlock()
 	return p
+}
+
+// heapPagesOf returns the typed pages for slots of this type, so that panes with
+// strings reuse each other's pages too.
+func (a *Arena) heapPagesOf(slotType reflect.Type, slots int) *heapPages {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	hp := a.heap[slotType]
+	if hp == nil {
+		hp = newHeapPages(slotType, slots)
+		if a.heap == nil {
+			a.heap = map[reflect.Type]*heapPages{}
+		}
+		a.heap[slotType] = hp
+	}
+	return hp
 }
 
 func nextSlabSize(size int) int {
@@ -154,7 +174,7 @@ func (a *Arena) release() {
 	}
 }
 
-// PagesInUse is the number of pages that tables and live snapshots hold. It may
+// PagesInUse is the number of off-heap pages that tables and live snapshots hold. It may
 // be called from any goroutine.
 func (a *Arena) PagesInUse() int64 {
 	a.mu.Lock()
@@ -184,6 +204,7 @@ func (a *Arena) Close() {
 		return
 	}
 	a.closed = true
+	a.heap = nil
 	if a.refs == 0 {
 		a.unmapLocked()
 	}

@@ -43,8 +43,10 @@ type Config[K comparable, V any] struct {
 	// not grow; pages are made on first write all the same. 0 means unknown.
 	// For a window pane it is the Len of the last one.
 	SizeHint int
-	// Clone makes *dst a deep copy of *src. It is needed only when V has
-	// slices, maps or pointers (see codec.Cloner). It must not write to *src.
+	// Clone makes *dst a deep copy of *src, without writing to *src. Nil means
+	// that an assignment does, as codec.Cloner says for types whose pointers
+	// lead to nothing that can change. With nil for any other type, snapshots
+	// would see later changes.
 	Clone func(dst, src *V)
 
 	// onHeap keeps pointer-free entries in pages on the Go heap too, where the
@@ -76,21 +78,18 @@ func (c *Config[K, V]) validate() error {
 type content uint8
 
 const (
-	plain   content = iota // nothing: it may live outside the Go heap
-	strings                // strings only: immutable, so a shallow copy is enough
-	deep                   // slices, maps, pointers: needs a deep copy
-	foreign                // channels, functions: cannot be state
+	plain    content = iota // nothing: it may live outside the Go heap
+	textOnly                // strings only
+	pointers                // anything else; whether it needs a deep copy is Clone's business
 )
 
 // contentOf looks at a type once, when the table is made.
 func contentOf(t reflect.Type) content {
 	switch t.Kind() {
 	case reflect.String:
-		return strings
-	case reflect.Slice, reflect.Map, reflect.Pointer, reflect.Interface:
-		return deep
-	case reflect.Chan, reflect.Func, reflect.UnsafePointer:
-		return foreign
+		return textOnly
+	case reflect.Slice, reflect.Map, reflect.Pointer, reflect.Interface, reflect.Chan, reflect.Func, reflect.UnsafePointer:
+		return pointers
 	case reflect.Array:
 		if t.Len() == 0 {
 			return plain
@@ -114,6 +113,8 @@ type layout struct {
 	offHeap  bool // class (a): pages of the arena
 	deep     bool // values are deep-copied on first access after a snapshot
 	copyRuns bool // an entry in memory is an entry in a segment
+	// stringKeys: K is a string type.
+	stringKeys bool
 }
 
 // fillPercent is where pages split: half full on average after a split, and
@@ -124,13 +125,8 @@ func layoutOf[K comparable, V any](c *Config[K, V]) (layout, error) {
 	kt, vt := reflect.TypeFor[K](), reflect.TypeFor[V]()
 	kc, vc := contentOf(kt), contentOf(vt)
 	var l layout
-	switch {
-	case kc > strings:
+	if kc > textOnly {
 		return l, fmt.Errorf("state %q: key type %v has pointers or interfaces, whose values have no stable hash; use strings, numbers, arrays and structs of them", c.Name, kt)
-	case vc == foreign:
-		return l, fmt.Errorf("state %q: type %v has channels or functions, which cannot be stored", c.Name, vt)
-	case vc == deep && c.Clone == nil:
-		return l, fmt.Errorf("state %q: type %v has slices, maps or pointers, and the configuration has no function to clone it", c.Name, vt)
 	}
 	size := int(unsafe.Sizeof(slot[K, V]{}))
 	room := PageSize - headerSize
@@ -150,7 +146,8 @@ func layoutOf[K comparable, V any](c *Config[K, V]) (layout, error) {
 		}
 	}
 	l.limit = l.slots * fillPercent / 100
-	l.deep = vc == deep
+	l.deep = c.Clone != nil && vc == pointers
+	l.stringKeys = kt.Kind() == reflect.String
 	l.copyRuns = c.Key.Memory && c.Value.Memory && kc == plain && vc == plain &&
 		unsafe.Sizeof(slot[K, V]{}) == kt.Size()+vt.Size() && unsafe.Offsetof(slot[K, V]{}.v) == kt.Size()
 	return l, nil

@@ -69,26 +69,32 @@ func (h *header) runEnd(i, n uint64) uint64 {
 	return n
 }
 
-// heapPages hands out pages on the Go heap that the collector understands. The
-// directory holds addresses only, so live keeps the pages alive.
+// heapPages hands out pages on the Go heap that the collector understands, of one
+// slot type, to all tables of an arena. The directory holds addresses only, so
+// live keeps the pages alive.
 type heapPages struct {
-	typ  reflect.Type // struct{header; [n]slot}
-	size int
+	typ   reflect.Type // struct{header; [n]slot}
+	size  int
+	empty unsafe.Pointer // stays empty, see Table.empty
 
 	mu   sync.Mutex
 	live map[uintptr]unsafe.Pointer
 	free []unsafe.Pointer // zeroed
 }
 
-// maxFreeHeapPages bounds the pages kept for reuse; more go to the collector.
-const maxFreeHeapPages = 256
+// maxFreeHeapPages bounds the pages kept for reuse, 64 MiB when they are small;
+// more go to the collector.
+const maxFreeHeapPages = 1 << 14
 
 func newHeapPages(slotType reflect.Type, slots int) *heapPages {
 	typ := reflect.StructOf([]reflect.StructField{
 		{Name: "Header", Type: reflect.TypeFor[[headerSize / 8]uint64]()},
 		{Name: "Slots", Type: reflect.ArrayOf(slots, slotType)},
 	})
-	return &heapPages{typ: typ, size: int(typ.Size()), live: map[uintptr]unsafe.Pointer{}}
+	return &heapPages{
+		typ: typ, size: int(typ.Size()), empty: reflect.New(typ).UnsafePointer(),
+		live: map[uintptr]unsafe.Pointer{},
+	}
 }
 
 func (s *heapPages) take() uintptr {

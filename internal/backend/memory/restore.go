@@ -82,8 +82,20 @@ func (t *Table[K, V]) Restore(r *segment.Reader, id segment.StateID) error {
 	if err := t.CheckSchema(s.Schema); err != nil {
 		return err
 	}
+	ours := func(g segment.GroupInfo) bool {
+		return int(g.KeyGroup) >= t.cfg.FirstGroup && int(g.KeyGroup) < t.cfg.EndGroup
+	}
+	if t.nPages == 0 {
+		n := 0
+		for _, g := range s.Groups {
+			if ours(g) {
+				n += int(g.Entries)
+			}
+		}
+		t.resetDir(n) // most pages will not have to split
+	}
 	for _, g := range s.Groups {
-		if int(g.KeyGroup) < t.cfg.FirstGroup || int(g.KeyGroup) >= t.cfg.EndGroup {
+		if !ours(g) {
 			continue
 		}
 		data, entries, err := r.Group(id, g.KeyGroup)

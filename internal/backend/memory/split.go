@@ -190,7 +190,7 @@ func (t *Table[K, V]) overflow() *Table[K, V] {
 		}
 		o := &Table[K, V]{
 			cfg: t.cfg, layout: t.layout, slots: t.slots, limit: t.limit, version: 1,
-			snaps: &snapshots{pages: t.pages}, pages: t.pages, empty: t.empty, emptyHeap: t.emptyHeap,
+			snaps: &snapshots{pages: t.pages}, pages: t.pages, empty: t.empty,
 			top: 64,
 		}
 		o.resetDir(0)

@@ -41,7 +41,7 @@ type Table[K comparable, V any] struct {
 	top    uint8  // the largest shift: bits of the range
 	slots  uint64
 	limit  uint64
-	empty  uintptr // a page that stays empty; the page of untouched directory entries
+	empty  uintptr // a page that stays empty; the page of untouched directory entries; pages keeps it alive
 	layout layout
 
 	version uint32 // of pages written now; starts at 1
@@ -58,19 +58,17 @@ type Table[K comparable, V any] struct {
 	cfg   Config[K, V]
 	buf   []byte // scratch for the second hash
 	gone  bool
-
-	emptyHeap unsafe.Pointer // keeps empty alive
 }
 
 // emptyPage is the empty page of all off-heap tables. Nobody writes it.
 var emptyPage [PageSize / 8]uint64
 
 const (
-	minShift       = 16 // below, directory bits and slot bits would be the same bits
-	maxDirPerPage  = 32 // the directory may have so many entries per page
-	minDirEntries  = 256
-	overflowSeed   = 0x9e3779b97f4a7c15
-	defaultPresize = 1 << 22 // directory entries that SizeHint may ask for
+	minShift      = 16 // below, directory bits and slot bits would be the same bits
+	maxDirPerPage = 32 // the directory may have so many entries per page
+	minDirEntries = 256
+	overflowSeed  = 0x9e3779b97f4a7c15
+	maxPresize    = 1 << 22 // directory entries that SizeHint may ask for
 )
 
 // NewTable makes an empty table whose pages come from a. The error says what is
@@ -92,10 +90,9 @@ func NewTable[K comparable, V any](a *Arena, cfg Config[K, V]) (*Table[K, V], er
 		t.pages = a
 		t.empty = uintptr(unsafe.Pointer(&emptyPage))
 	} else {
-		hp := newHeapPages(reflect.TypeFor[slot[K, V]](), l.slots)
+		hp := a.heapPagesOf(reflect.TypeFor[slot[K, V]](), l.slots)
 		t.pages = hp
-		t.emptyHeap = reflect.New(hp.typ).UnsafePointer()
-		t.empty = uintptr(t.emptyHeap)
+		t.empty = uintptr(hp.empty)
 	}
 	t.snaps.pages = t.pages
 	var hi uint64
@@ -133,8 +130,8 @@ func (t *Table[K, V]) group(h uint64) uint16 {
 // resetDir makes the directory of an empty table.
 func (t *Table[K, V]) resetDir(sizeHint int) {
 	depth := uint8(1)
-	// Half of the limit: pages are between half and completely full.
-	for want := sizeHint / max(int(t.limit)*3/4, 1); 1<<depth < want && 1<<depth < defaultPresize && t.top-depth > minShift; {
+	// Pages are on average three quarters as full as where they split.
+	for want := sizeHint / max(int(t.limit)*3/4, 1); 1<<depth < want && 1<<depth < maxPresize && t.top-depth > minShift; {
 		depth++
 	}
 	n := 1 << depth
