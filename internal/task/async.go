@@ -39,6 +39,9 @@ type pendingState struct {
 }
 
 func (p *asyncPart) add(l *link, s *operator.Snapshot) {
+	if len(s.Lists)+len(s.Keyed) == 0 {
+		return
+	}
 	p.pending = append(p.pending, pendingState{*l, s.Lists, s.Keyed})
 }
 

@@ -112,8 +112,9 @@ func (t *Task) read(c *exchange.Channel, e batch.Element) error {
 	gate := int(c.ID.Gate)
 	switch e.Kind {
 	case batch.KindRecords:
-		t.inputs.current = c
+		t.inputs.current, t.reading = c, e.Records
 		t.receivers[gate].Process(e.Records, t.mark)
+		t.reading = nil
 		e.Records.Release()
 		return nil
 	case batch.KindBarrier:

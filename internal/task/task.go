@@ -87,6 +87,7 @@ type Task struct {
 	receivers []operator.Receiver // by gate
 	inputs    *inputs
 	mark      func(watermark int64) // of the channel being read
+	reading   batch.Records         // the batch in the operators' hands; nil: none
 	outputs   []timedOutput
 
 	aligner   *barrier.Aligner
@@ -171,6 +172,11 @@ func (t *Task) Run(ctx context.Context) error {
 		if e := t.guard(l.op.Close); e != nil && !errors.Is(e, ErrCanceled) {
 			err = errors.Join(err, fmt.Errorf("close operator %q: %w", l.name, e))
 		}
+	}
+	if t.reading != nil {
+		// A panic went through the operators. Their last words may have named
+		// its record, so it could not go back earlier.
+		t.reading.Release()
 	}
 	t.cfg.Inbox.Close()
 	t.arena.Close()
