@@ -80,7 +80,7 @@ type hangingStore struct {
 	answerC chan struct{} // closed: writes go on
 }
 
-func hanging() *hangingStore {
+func hanging() blob.Store {
 	return &hangingStore{Store: blob.Memory(), hungC: make(chan struct{}, 16), answerC: make(chan struct{})}
 }
 

@@ -178,6 +178,7 @@ func (t *Task) Run(ctx context.Context) error {
 		// its record, so it could not go back earlier.
 		t.reading.Release()
 	}
+	t.closeRestored()
 	t.cfg.Inbox.Close()
 	t.arena.Close()
 	if err != nil && !errors.Is(err, ErrCanceled) {

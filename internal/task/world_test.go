@@ -72,6 +72,7 @@ type setup struct {
 	stateBytes  int  // of the keyed state of each operator; 0: none
 	noLists     bool // operators have no list state either
 	store       blob.Store
+	newStore    func() blob.Store // for a store with channels: they must be the bubble's
 	states      map[ident.OperatorID]manifest.Restored
 	restored    ident.CheckpointID
 	checkpoints bool
@@ -96,7 +97,10 @@ func newWorld(t *testing.T, s setup) *world {
 	if s.operators == nil {
 		s.operators = []string{"a", "b", "c"}
 	}
-	if s.store == nil {
+	switch {
+	case s.newStore != nil:
+		s.store = s.newStore()
+	case s.store == nil:
 		s.store = blob.Memory()
 	}
 	w := &world{
