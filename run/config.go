@@ -78,7 +78,12 @@ const (
 	defaultRestartDelay = time.Second
 )
 
-// Restore says where a run starts.
+// Restore says where a run starts: [Latest], [None], or the path of another job's
+// state directory. A path starts the job from the latest checkpoint there, which
+// is copied; the other directory is only read. It is for a job that has no
+// checkpoint of its own yet, and an error for others: a second start with the same
+// path would throw away what the first has done. The other job should be stopped:
+// if it goes on, both write the results that follow that checkpoint.
 type Restore string
 
 const (

@@ -10,7 +10,6 @@ import (
 	"github.com/cutwater-io/cutwater/internal/host"
 	"github.com/cutwater-io/cutwater/internal/joblog"
 	"github.com/cutwater-io/cutwater/internal/jobmaster"
-	"github.com/cutwater-io/cutwater/internal/manifest"
 	"github.com/cutwater-io/cutwater/internal/operator"
 	"github.com/cutwater-io/cutwater/internal/plan"
 	"github.com/cutwater-io/cutwater/internal/statedir"
@@ -100,7 +99,8 @@ func run(ctx context.Context, prog *operator.Program, cfg Config, env connector.
 	if err != nil {
 		return err
 	}
-	pl, restore, err := restorePlan(ctx, prog, cfg, log, &recovered, store)
+	b := beginning{prog: prog, cfg: cfg, env: env, store: store, log: log, recovered: recovered}
+	pl, restore, err := b.decide(ctx)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func run(ctx context.Context, prog *operator.Program, cfg Config, env connector.
 		cfg.Log.Warn("the checkpoint holds state of operators that the program does not have; it is dropped with the next checkpoint", "operators", restore.Dropped)
 	}
 	jm := jobmaster.New(jobmaster.Config{
-		Program: prog, Plan: pl, Checkpoints: cfg.coordinator(), Env: env, Store: store, Log: log, Recovered: recovered,
+		Program: prog, Plan: pl, Checkpoints: cfg.coordinator(), Env: env, Store: store, Log: log, Recovered: b.recovered,
 		Restore: restore, Restarts: cfg.Restarts, RestartDelay: cfg.RestartDelay, Observer: cfg.OnEvent,
 	})
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -122,42 +122,6 @@ func run(ctx context.Context, prog *operator.Program, cfg Config, env connector.
 	cancel()
 	tm.Wait()
 	return err
-}
-
-// restorePlan decides where to start and plans the job accordingly: a restored
-// operator keeps its number of key groups.
-func restorePlan(ctx context.Context, prog *operator.Program, cfg Config, log *joblog.Log, r *joblog.Recovered, store blob.Store) (*plan.Plan, *jobmaster.Restore, error) {
-	options := plan.Options{Parallelism: cfg.Parallelism}
-	latest, ok := r.Latest()
-	switch cfg.Restore {
-	case Latest:
-	case None:
-		if ok {
-			if err := log.Append(ctx, joblog.Fresh{}); err != nil {
-				return nil, nil, fmt.Errorf("start fresh: %w", err)
-			}
-			r.Former = append(r.Former, r.Completed...)
-			r.Completed, ok = nil, false
-		}
-	default:
-		return nil, nil, fmt.Errorf("restore %q: use %q or %q", cfg.Restore, Latest, None)
-	}
-	var m *manifest.Manifest
-	if ok {
-		var err error
-		m, err = manifest.Read(ctx, store, latest.Manifest)
-		if err != nil {
-			return nil, nil, fmt.Errorf("restore the latest checkpoint %d: %w; an older one is never used silently: repair the state directory, or start with -restore none", latest.Checkpoint, err)
-		}
-		adopt := jobmaster.AdoptMax(m)
-		options.AdoptMax = adopt
-	}
-	pl, err := plan.Make(prog.Graph, options)
-	if err != nil || m == nil {
-		return pl, nil, err
-	}
-	restore, err := jobmaster.Deal(m, pl, cfg.AllowNonRestored)
-	return pl, restore, err
 }
 
 func firstCommitter(g *plan.Graph) string {
