@@ -140,11 +140,21 @@ func (c *Config) validate() error {
 	if c.Parallelism < 1 {
 		errs = append(errs, fmt.Errorf("parallelism %d: it must be at least 1, or 0 for the number of CPUs", c.Parallelism))
 	}
-	if c.Restarts < 0 || c.RestartDelay < 0 {
-		errs = append(errs, errors.New("restarts and their delay must not be negative"))
+	if c.Restarts < 0 {
+		errs = append(errs, fmt.Errorf("%d restarts: give 0 for none, or how often a failed job is restarted", c.Restarts))
 	}
-	if err := c.coordinator().Validate(); err != nil {
+	if c.RestartDelay < 0 {
+		errs = append(errs, fmt.Errorf("a restart delay of %v: give a positive one, or 0 for one second", c.RestartDelay))
+	}
+	if i := c.Checkpoints.Interval; i > 0 && i < checkpoint.MinInterval {
+		errs = append(errs, fmt.Errorf("a checkpoint interval of %v: give at least %v, or 0 for %v", i, checkpoint.MinInterval, defaultInterval))
+	} else if err := c.coordinator().Validate(); err != nil {
 		errs = append(errs, err)
+	}
+	switch c.Restore {
+	case Latest, None:
+	default:
+		errs = append(errs, fmt.Errorf("restore %q: use %q or %q", c.Restore, Latest, None))
 	}
 	return errors.Join(errs...)
 }

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/cutwater-io/cutwater/connector"
 	"github.com/cutwater-io/cutwater/internal/blob"
 	"github.com/cutwater-io/cutwater/internal/host"
-	"github.com/cutwater-io/cutwater/internal/jobmaster"
 	"github.com/cutwater-io/cutwater/internal/joblog"
+	"github.com/cutwater-io/cutwater/internal/jobmaster"
 	"github.com/cutwater-io/cutwater/internal/manifest"
 	"github.com/cutwater-io/cutwater/internal/operator"
 	"github.com/cutwater-io/cutwater/internal/plan"
@@ -65,7 +66,7 @@ func Run(ctx context.Context, p *stream.Pipeline, cfg Config) error {
 	}
 	if cfg.Checkpoints.Interval < 0 {
 		if name := firstCommitter(prog.Graph); name != "" {
-			return fmt.Errorf("run %q: sink %q shows its output when a checkpoint completes, and checkpoints are switched off: set Checkpoints.Interval", p.Name(), name)
+			return fmt.Errorf("run %q: sink %q shows its output when a checkpoint completes, and checkpoints are switched off: set Checkpoints.Interval (flag -checkpoint-interval) to a positive duration, or to 0 for ten seconds", p.Name(), name)
 		}
 	}
 	env := host.Env(cfg.Log)
@@ -121,18 +122,12 @@ func run(ctx context.Context, prog *operator.Program, cfg Config, env connector.
 func restorePlan(ctx context.Context, prog *operator.Program, cfg Config, log *joblog.Log, r *joblog.Recovered, store blob.Store) (*plan.Plan, *jobmaster.Restore, error) {
 	options := plan.Options{Parallelism: cfg.Parallelism}
 	latest, ok := r.Latest()
-	switch cfg.Restore {
-	case Latest:
-	case None:
-		if ok {
-			if err := log.Append(ctx, joblog.Fresh{}); err != nil {
-				return nil, nil, fmt.Errorf("start fresh: %w", err)
-			}
-			r.Former = append(r.Former, r.Completed...)
-			r.Completed, ok = nil, false
+	if ok && cfg.Restore == None {
+		if err := log.Append(ctx, joblog.Fresh{}); err != nil {
+			return nil, nil, fmt.Errorf("start fresh: %w", err)
 		}
-	default:
-		return nil, nil, fmt.Errorf("restore %q: use %q or %q", cfg.Restore, Latest, None)
+		r.Former = append(r.Former, r.Completed...)
+		r.Completed, ok = nil, false
 	}
 	var m *manifest.Manifest
 	if ok {
@@ -155,7 +150,7 @@ func restorePlan(ctx context.Context, prog *operator.Program, cfg Config, log *j
 func firstCommitter(g *plan.Graph) string {
 	for i := range g.Nodes {
 		if g.Nodes[i].Committer {
-			return g.Nodes[i].Name
+			return strings.TrimSuffix(g.Nodes[i].Name, "/committer") // the user's name of the sink
 		}
 	}
 	return ""
@@ -165,4 +160,3 @@ func firstCommitter(g *plan.Graph) string {
 func IsCanceled(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
-

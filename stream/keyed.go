@@ -1,7 +1,7 @@
 package stream
 
 import (
-	"errors"
+	"reflect"
 
 	"github.com/cutwater-io/cutwater/codec"
 	"github.com/cutwater-io/cutwater/internal/plan"
@@ -13,7 +13,8 @@ import (
 type KeyedStream[K comparable, T any] struct {
 	s   Stream[T]
 	key func(v *T, k *K)
-	fn  uintptr
+	// fn is the user's key function.
+	fn any
 }
 
 // Ctx is what a keyed function may ask and do beside its state and its output.
@@ -32,12 +33,12 @@ func Self[T any](v T) T { return v }
 // KeyBy groups the stream by a key. Keys are integers, strings, booleans, floats
 // (NaN is refused), and arrays and structs of these.
 func (s Stream[T]) KeyBy[K comparable](key func(T) K) KeyedStream[K, T] {
-	return KeyedStream[K, T]{s: s, key: func(v *T, k *K) { *k = key(*v) }, fn: function(key)}
+	return KeyedStream[K, T]{s: s, key: func(v *T, k *K) { *k = key(*v) }, fn: key}
 }
 
 // KeyByRef is KeyBy for large records. key must not keep the pointer.
 func (s Stream[T]) KeyByRef[K comparable](key func(*T) K) KeyedStream[K, T] {
-	return KeyedStream[K, T]{s: s, key: func(v *T, k *K) { *k = key(v) }, fn: function(key)}
+	return KeyedStream[K, T]{s: s, key: func(v *T, k *K) { *k = key(v) }, fn: key}
 }
 
 // keyed adds an operator behind a keyed edge. values is false when it needs keys
@@ -47,13 +48,15 @@ func keyed[K comparable, T, U any](ks KeyedStream[K, T], kind string, values boo
 	n = p.add(kind, opts)
 	n.Stateful = true
 	out = Stream[U]{p: p, from: []output{{node: n}}, timed: ks.s.timed}
+	read(ks.s.from)
+	p.calls(n, ks.fn)
 	kt, err := transform.NewKeyType[K]()
 	if err != nil {
-		p.errorf(n, "keys of type %T are not possible: %w", *new(K), err)
+		p.errorf(n, "keys of type %v are not possible: %w", reflect.TypeFor[K](), err)
 		return n, out, nil
 	}
 	if err := checkType[T](); err != nil {
-		p.errorf(n, "records of type %T cannot travel to it: %w", *new(T), err)
+		p.errorf(n, "records of type %v cannot travel to it: %w", reflect.TypeFor[T](), err)
 		return n, out, nil
 	}
 	pointers := !codec.PointerFree[K]() || values && !codec.PointerFree[T]()
@@ -75,27 +78,37 @@ func keyed[K comparable, T, U any](ks KeyedStream[K, T], kind string, values boo
 // in every checkpoint. S may hold anything but functions, channels, interfaces
 // and unexported fields; the pointer is valid during the call only.
 func (ks KeyedStream[K, T]) Stateful[S, U any](f func(c *Ctx[K], s *S, v T, out *Emitter[U]) error, opts ...Option) Stream[U] {
-	return stateful(ks, Handler[K, S, T, U]{OnRecord: f}, opts, function(f))
+	return stateful(ks, Handler[K, S, T, U]{OnRecord: f}, opts)
 }
 
 // StatefulRef is Stateful for large records. f may change *v but not keep it.
 func (ks KeyedStream[K, T]) StatefulRef[S, U any](f func(c *Ctx[K], s *S, v *T, out *Emitter[U]) error, opts ...Option) Stream[U] {
-	return stateful(ks, Handler[K, S, T, U]{OnRecordRef: f}, opts, function(f))
+	return stateful(ks, Handler[K, S, T, U]{OnRecordRef: f}, opts)
 }
 
 // Handle is Stateful with timers.
 func (ks KeyedStream[K, T]) Handle[S, U any](h Handler[K, S, T, U], opts ...Option) Stream[U] {
-	var fns []uintptr
-	for _, f := range []any{h.OnRecord, h.OnRecordRef, h.OnTimer} {
-		fns = append(fns, functionOrNone(f))
-	}
-	return stateful(ks, h, opts, fns...)
+	return stateful(ks, h, opts)
 }
 
-func stateful[K comparable, S, T, U any](ks KeyedStream[K, T], h Handler[K, S, T, U], opts []Option, fns ...uintptr) Stream[U] {
+// stateful adds a keyed operator. fns are further functions of the user, called
+// by those of h.
+func stateful[K comparable, S, T, U any](ks KeyedStream[K, T], h Handler[K, S, T, U], opts []Option, fns ...any) Stream[U] {
 	n, out, kt := keyed[K, T, U](ks, "stateful", true, opts)
+	p := ks.s.p
 	if (h.OnRecord == nil) == (h.OnRecordRef == nil) {
-		ks.s.p.errorf(n, "%w", errors.New("its Handler needs one of OnRecord and OnRecordRef"))
+		p.errorf(n, "its Handler needs one of OnRecord and OnRecordRef")
+	}
+	for _, f := range []any{h.OnRecord, h.OnRecordRef, h.OnTimer} {
+		if entryOf(f) != 0 {
+			fns = append(fns, f)
+		}
+	}
+	p.calls(n, fns...)
+	// The state is looked at also when the key is refused: one more round of
+	// compiling is one too many.
+	if err := checkType[S](); err != nil {
+		p.errorf(n, "its state of type %v cannot be kept: %w", reflect.TypeFor[S](), err)
 		return out
 	}
 	if kt == nil {
@@ -103,11 +116,10 @@ func stateful[K comparable, S, T, U any](ks KeyedStream[K, T], h Handler[K, S, T
 	}
 	build, err := transform.Stateful(h, kt)
 	if err != nil {
-		ks.s.p.errorf(n, "its state of type %T cannot be kept: %w", *new(S), err)
+		p.errorf(n, "its state of type %v cannot be kept: %w", reflect.TypeFor[S](), err)
 		return out
 	}
 	n.factory.Build = build
-	n.factory.Functions = append(known(fns), ks.fn)
 	return out
 }
 
@@ -124,5 +136,5 @@ func (ks KeyedStream[K, T]) Reduce(reduce func(T, T) T, opts ...Option) Stream[T
 			out.Emit(s.Value)
 			return nil
 		},
-	}, opts, function(reduce))
+	}, opts, reduce)
 }

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"iter"
+	"reflect"
 
 	"github.com/cutwater-io/cutwater/connector"
 	"github.com/cutwater-io/cutwater/internal/plan"
@@ -41,7 +42,7 @@ func then[T, U any](s Stream[T], kind string, opts []Option) (*node, Stream[U]) 
 func (s Stream[T]) Map[U any](f func(T) U, opts ...Option) Stream[U] {
 	n, out := then[T, U](s, "map", opts)
 	n.factory.Build = transform.Map(f)
-	n.factory.Functions = []uintptr{function(f)}
+	s.p.calls(n, f)
 	return out
 }
 
@@ -51,7 +52,7 @@ func (s Stream[T]) Map[U any](f func(T) U, opts ...Option) Stream[U] {
 func (s Stream[T]) MapInto[U any](f func(in *T, out *U), opts ...Option) Stream[U] {
 	n, out := then[T, U](s, "map", opts)
 	n.factory.Build = transform.MapInto(f)
-	n.factory.Functions = []uintptr{function(f)}
+	s.p.calls(n, f)
 	return out
 }
 
@@ -59,7 +60,7 @@ func (s Stream[T]) MapInto[U any](f func(in *T, out *U), opts ...Option) Stream[
 func (s Stream[T]) Filter(keep func(T) bool, opts ...Option) Stream[T] {
 	n, out := then[T, T](s, "filter", opts)
 	n.factory.Build = transform.Filter(keep)
-	n.factory.Functions = []uintptr{function(keep)}
+	s.p.calls(n, keep)
 	return out
 }
 
@@ -68,7 +69,7 @@ func (s Stream[T]) Filter(keep func(T) bool, opts ...Option) Stream[T] {
 func (s Stream[T]) FilterRef(keep func(*T) bool, opts ...Option) Stream[T] {
 	n, out := then[T, T](s, "filter", opts)
 	n.factory.Build = transform.FilterRef(keep)
-	n.factory.Functions = []uintptr{function(keep)}
+	s.p.calls(n, keep)
 	return out
 }
 
@@ -76,7 +77,7 @@ func (s Stream[T]) FilterRef(keep func(*T) bool, opts ...Option) Stream[T] {
 func (s Stream[T]) FlatMap[U any](f func(T) iter.Seq[U], opts ...Option) Stream[U] {
 	n, out := then[T, U](s, "flatmap", opts)
 	n.factory.Build = transform.FlatMap(f)
-	n.factory.Functions = []uintptr{function(f)}
+	s.p.calls(n, f)
 	return out
 }
 
@@ -85,7 +86,7 @@ func (s Stream[T]) FlatMap[U any](f func(T) iter.Seq[U], opts ...Option) Stream[
 func (s Stream[T]) FlatMapInto[U any](f func(in *T, out *Emitter[U]), opts ...Option) Stream[U] {
 	n, out := then[T, U](s, "flatmap", opts)
 	n.factory.Build = transform.FlatMapInto(f)
-	n.factory.Functions = []uintptr{function(f)}
+	s.p.calls(n, f)
 	return out
 }
 
@@ -94,7 +95,7 @@ func (s Stream[T]) FlatMapInto[U any](f func(in *T, out *Emitter[U]), opts ...Op
 func (s Stream[T]) Process[U any](f func(in T, out *Emitter[U]) error, opts ...Option) Stream[U] {
 	n, out := then[T, U](s, "process", opts)
 	n.factory.Build = transform.Process(f)
-	n.factory.Functions = []uintptr{function(f)}
+	s.p.calls(n, f)
 	return out
 }
 
@@ -104,7 +105,7 @@ func (s Stream[T]) Union(others ...Stream[T]) Stream[T] {
 	from := append([]output(nil), s.from...)
 	for _, o := range others {
 		if o.p != s.p {
-			s.p.errs = append(s.p.errs, errorAt("Union joins streams of two pipelines: build both from the same stream.New"))
+			s.p.errorAt("Union joins streams of two pipelines: build both from the same stream.New")
 			continue
 		}
 		from = append(from, o.from...)
@@ -139,6 +140,10 @@ func (s Stream[T]) SideOutput[U any](tag Tag[U]) Stream[U] {
 		if !ok {
 			port = 1 + len(o.node.sides)
 			o.node.sides[tag.Name()] = port
+			o.node.types[port] = reflect.TypeFor[U]()
+		}
+		if t := o.node.types[port]; t != reflect.TypeFor[U]() {
+			s.p.errorf(o.node, "its side output %q is read as %v and as %v: make one tag and use it everywhere", tag.Name(), t, reflect.TypeFor[U]())
 		}
 		out.from = append(out.from, output{node: o.node, port: port})
 	}
@@ -150,16 +155,21 @@ func (s Stream[T]) SideOutput[U any](tag Tag[U]) Stream[U] {
 // checkpoint that holds it is complete.
 func (s Stream[T]) To(sink connector.Sink[T], opts ...Option) {
 	n, _ := then[T, T](s, "sink", opts)
-	n.factory = transform.Sink(sink)
 	n.Stateful = true
+	if sink == nil {
+		s.p.errorf(n, "the sink is nil: give To one, for example console.Sink")
+		return
+	}
+	s.p.validate(n, sink)
+	n.factory = transform.Sink(sink)
 	two, ok := sink.(connector.CommittingSink[T])
 	if !ok {
 		return
 	}
-	n.twoPhase = true
-	c := s.p.add("committer", []Option{Name(n.Name + "/committer"), Parallelism(max(n.Parallelism, 0)), MaxParallelism(n.MaxParallelism)})
-	c.Where, c.Named, c.Stateful, c.Committer = n.Where, n.Named, true, true
-	c.Parallelism, c.MaxParallelism = n.Parallelism, n.MaxParallelism
+	c := s.p.add("committer", []Option{Name(n.Name + "/committer")})
+	// Its name follows from the sink's; that the sink has none is said once.
+	c.Where, c.Stateful, c.Committer = n.Where, true, true
+	c.Parallelism, c.MaxParallelism = max(n.Parallelism, 0), max(n.MaxParallelism, 0)
 	c.factory = transform.Committer(two, n.Name)
 	connect[transform.Committables](s.p, []output{{node: n}}, c, 0)
 }

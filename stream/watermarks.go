@@ -85,7 +85,7 @@ func (w Watermarks) WhenAllIdle(advance bool) Watermarks {
 func (s Stream[T]) EventTime(timestamp func(T) time.Time, w Watermarks, opts ...Option) Stream[T] {
 	n, out := then[T, T](s, "event-time", opts)
 	n.factory.Build = transform.EventTime(func(v *T) int64 { return timestamp(*v).UnixMilli() }, w.c)
-	n.factory.Functions = []uintptr{function(timestamp)}
+	s.p.calls(n, timestamp)
 	out.timed = true
 	return out
 }
@@ -95,7 +95,7 @@ func (s Stream[T]) EventTime(timestamp func(T) time.Time, w Watermarks, opts ...
 func (s Stream[T]) EventTimeMillis(timestamp func(*T) int64, w Watermarks, opts ...Option) Stream[T] {
 	n, out := then[T, T](s, "event-time", opts)
 	n.factory.Build = transform.EventTime(timestamp, w.c)
-	n.factory.Functions = []uintptr{function(timestamp)}
+	s.p.calls(n, timestamp)
 	out.timed = true
 	return out
 }

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"reflect"
 	"time"
 
 	"github.com/cutwater-io/cutwater/agg"
@@ -45,9 +46,9 @@ func (w WindowedStream[K, T]) Count(opts ...Option) Stream[window.Result[K, int6
 // agg or of your own.
 func (w WindowedStream[K, T]) Aggregate[A, V any](a agg.Agg[T, A, V], opts ...Option) Stream[window.Result[K, V]] {
 	if err := a.Validate(); err != nil {
-		n := w.ks.s.p.add("window", opts)
+		n, out, _ := keyed[K, T, window.Result[K, V]](w.ks, "window", true, opts)
 		w.ks.s.p.errorf(n, "%w", err)
-		return Stream[window.Result[K, V]]{p: w.ks.s.p, from: []output{{node: n}}}
+		return out
 	}
 	return windowed[K, T, A, window.Result[K, V]](w, transform.Aggregating[K](a), true, opts)
 }
@@ -57,31 +58,34 @@ func (w WindowedStream[K, T]) Aggregate[A, V any](a agg.Agg[T, A, V], opts ...Op
 // window.Result would be built from T, which Go's generic methods do not allow;
 // use Aggregate where the window is needed.)
 func (w WindowedStream[K, T]) Reduce(reduce func(T, T) T, opts ...Option) Stream[T] {
-	return windowed[K, T, transform.Reduced[T], T](w, transform.Reducing[K](reduce), true, opts, function(reduce))
+	return windowed[K, T, transform.Reduced[T], T](w, transform.Reducing[K](reduce), true, opts, reduce)
 }
 
 // Process keeps all records of a window and calls f when it fires. Aggregate is
 // much cheaper where it is enough.
 func (w WindowedStream[K, T]) Process[U any](f func(key K, w window.Window, records []T, out *Emitter[U]) error, opts ...Option) Stream[U] {
-	return windowed[K, T, transform.Collected[T], U](w, transform.Collecting[K](f), true, opts, function(f))
+	return windowed[K, T, transform.Collected[T], U](w, transform.Collecting[K](f), true, opts, f)
 }
 
-func windowed[K comparable, T, A, U any](w WindowedStream[K, T], f transform.Folding[K, T, A], values bool, opts []Option, fns ...uintptr) Stream[U] {
+func windowed[K comparable, T, A, U any](w WindowedStream[K, T], f transform.Folding[K, T, A], values bool, opts []Option, fns ...any) Stream[U] {
 	n, out, kt := keyed[K, T, U](w.ks, "window", values, opts)
 	p, a := w.ks.s.p, w.win.Assigner
+	p.calls(n, fns...)
+	valid := kt != nil
 	if err := a.Validate(); err != nil {
 		p.errorf(n, "%w", err)
-		return out
-	}
-	if !w.ks.s.timed && !a.Processing && a.Kind != window.KindEndOfStream {
+		valid = false
+	} else if !w.ks.s.timed && !a.Processing && a.Kind != window.KindEndOfStream {
 		p.errorf(n, "it has event-time windows and no event time: add EventTime (or SourceTime) behind the source, or use window.ProcessingTime()")
-		return out
 	}
 	if w.win.LatenessMillis < 0 {
-		p.errorf(n, "allowed lateness must not be negative")
-		return out
+		p.errorf(n, "the allowed lateness is negative: give a positive duration, or leave AllowedLateness out")
 	}
-	if kt == nil {
+	if err := checkType[A](); err != nil {
+		p.errorf(n, "its state of type %v cannot be kept: %w", reflect.TypeFor[A](), err)
+		valid = false
+	}
+	if !valid {
 		return out
 	}
 	make := transform.Panes[K, T, A]
@@ -90,10 +94,9 @@ func windowed[K comparable, T, A, U any](w WindowedStream[K, T], f transform.Fol
 	}
 	build, err := make(w.win, f, kt)
 	if err != nil {
-		p.errorf(n, "its state of type %T cannot be kept: %w", *new(A), err)
+		p.errorf(n, "its state of type %v cannot be kept: %w", reflect.TypeFor[A](), err)
 		return out
 	}
 	n.factory.Build = build
-	n.factory.Functions = append(known(fns), w.ks.fn)
 	return out
 }
