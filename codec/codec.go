@@ -50,7 +50,10 @@ type EncodeError struct {
 	Err  error  // why
 }
 
+// Error returns the field and what is wrong with its value.
 func (e *EncodeError) Error() string { return fmt.Sprintf("codec: encode %s: %v", e.Path, e.Err) }
+
+// Unwrap returns Err.
 func (e *EncodeError) Unwrap() error { return e.Err }
 
 // Option changes how For and Cloner treat a type.

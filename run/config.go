@@ -12,7 +12,8 @@ import (
 	"github.com/cutwater-io/cutwater/internal/checkpoint"
 )
 
-// Config of a run. The zero value works.
+// Config of a run. The zero value works: state in .cutwater/<name of the job>, as
+// many subtasks as CPUs, a checkpoint every ten seconds, no restarts.
 type Config struct {
 	// StateDir is the directory that holds the job's log and snapshots. Empty
 	// means .cutwater/<name of the job> in the working directory. It belongs to
