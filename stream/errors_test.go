@@ -11,6 +11,7 @@ import (
 	"github.com/cutwater-io/cutwater/agg"
 	"github.com/cutwater-io/cutwater/connector"
 	"github.com/cutwater-io/cutwater/connector/collect"
+	"github.com/cutwater-io/cutwater/connector/file"
 	"github.com/cutwater-io/cutwater/connector/gen"
 	"github.com/cutwater-io/cutwater/stream"
 	"github.com/cutwater-io/cutwater/window"
@@ -73,6 +74,8 @@ func TestAllMistakesAreReportedTogetherInTheOrderOfTheProgram(t *testing.T) {
 	// A source that nothing reads, and one that is misconfigured.
 	p.From(numbers(), stream.Name("unread"))
 	p.From(gen.Sequence(10, number, gen.Splits(-1)), stream.Name("splits")).To(ignore[uint64](), stream.Name("five"))
+	// The same for files.
+	p.From(file.Lines(), stream.Name("files")).To(file.LinesSink(""), stream.Name("six"))
 
 	expect(t, p,
 		`pipeline "mistakes" cannot be built:`,
@@ -82,6 +85,8 @@ func TestAllMistakesAreReportedTogetherInTheOrderOfTheProgram(t *testing.T) {
 		`operator "sessions" (stream/errors_test.go): window: session windows with a gap of -1ns are empty; give a gap of at least 1ms`,
 		`operator "unread" (stream/errors_test.go): nothing reads this source: end it with To`,
 		`operator "splits" (stream/errors_test.go): gen: -1 splits are impossible; give 1 to 65536, or leave Splits out for one per reader`,
+		`operator "files" (stream/errors_test.go): file source: no pattern: name the files to read, for example "data/*.txt"`,
+		`operator "six" (stream/errors_test.go): file sink: the directory is empty: name one, "." for the current one`,
 		`operator "stateful-1" (stream/errors_test.go): it keeps state and has no name: add stream.Name(...), by which its state is found after a restart`,
 		`operator "one" (stream/errors_test.go): the operator at stream/errors_test.go has this name already: state is found by name, so names must differ; give one of them another stream.Name`,
 	)

@@ -34,6 +34,24 @@ func ExampleKeyedStream_Window() {
 	// 00:14 ada 1
 }
 
+// Several results of the same windows.
+func ExampleWindowedStream() {
+	p := stream.New("windowed")
+	perDay := timedOrders(p).Window(window.Tumbling(24 * time.Hour))
+	largest := perDay.Aggregate(agg.Max(func(o Order) int64 { return o.Cents }), stream.Name("largest"))
+	count := perDay.Count(stream.Name("count"))
+	largest.Map(line).Map(func(s string) string { return "largest: " + s }).
+		To(console.Sink[string](), stream.Name("print-largest"))
+	count.Map(line).Map(func(s string) string { return "count: " + s }).
+		To(console.Sink[string](), stream.Name("print-count"))
+	finish(p)
+	// Unordered output:
+	// largest: 00:00 ada 500
+	// largest: 00:00 bob 120
+	// count: 00:00 ada 3
+	// count: 00:00 bob 1
+}
+
 func ExampleWindowedStream_Count() {
 	p := stream.New("count")
 	timedOrders(p).

@@ -19,7 +19,7 @@ import (
 
 // Pipeline is a job under construction: sources, operators and sinks. Building
 // one does nothing but describe it; package run runs it. A pipeline is built by
-// one goroutine.
+// one goroutine; make it with [New].
 type Pipeline struct {
 	name  string
 	nodes []*node
@@ -56,8 +56,10 @@ type output struct {
 	partition plan.Partition
 }
 
-// New begins a pipeline. The name names the job: its state directory holds
-// state of a job of this name only.
+// New begins a pipeline. The name names the job and must not be empty: its state
+// directory holds state of a job of this name only. Mistakes, here and in all
+// methods that follow, are collected and reported together when the pipeline is
+// run.
 func New(name string) *Pipeline {
 	p := &Pipeline{name: name}
 	if strings.TrimSpace(name) == "" {
@@ -66,10 +68,14 @@ func New(name string) *Pipeline {
 	return p
 }
 
-// Name returns the job's name.
+// Name returns the job's name, as it was given to [New].
 func (p *Pipeline) Name() string { return p.name }
 
-// From adds a source.
+// From adds a source: one of package connector's, such as file.Lines or
+// gen.Sequence, or your own. It needs a [Name], by which its positions are found
+// again. Records have the event times that the source gave them, or none, and no
+// watermarks flow until [Stream.EventTime] or [Stream.SourceTime]. A source that
+// nothing reads is an error of building.
 func (p *Pipeline) From[T any](src connector.Source[T], opts ...Option) Stream[T] {
 	n := p.add("source", opts)
 	n.Source, n.Stateful = true, true
@@ -97,7 +103,8 @@ var BadRecords = transform.NewTag[connector.BadRecord]("bad-records")
 
 // Program checks the pipeline and returns it in the form the engine runs. All
 // errors of building are returned together, each with the operator and the
-// source line that added it. It is called by package run.
+// source line that added it. It is called by package run; a test may call it to
+// see that a pipeline is complete. It changes nothing and may be called again.
 func (p *Pipeline) Program() (*operator.Program, error) {
 	g := &plan.Graph{Name: p.name}
 	prog := &operator.Program{Graph: g}

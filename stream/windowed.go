@@ -11,39 +11,48 @@ import (
 
 // WindowedStream is a keyed stream cut into windows. What is done with the records
 // of a window is said by [WindowedStream.Count], [WindowedStream.Aggregate],
-// [WindowedStream.Reduce] or [WindowedStream.Process].
+// [WindowedStream.Reduce] or [WindowedStream.Process], which add the operator and need
+// a [Name]. A window fires when the watermark reaches its last millisecond.
 type WindowedStream[K comparable, T any] struct {
 	ks  KeyedStream[K, T]
 	win transform.Windowing[T]
 }
 
-// Window cuts each key's records into windows.
+// Window cuts each key's records into windows: window.Tumbling, Sliding, Session or
+// EndOfStream. Windows of event time need [Stream.EventTime] or [Stream.SourceTime]
+// before KeyBy; a wrong size is reported with the other errors of building.
 func (ks KeyedStream[K, T]) Window(a window.Assigner) WindowedStream[K, T] {
 	return WindowedStream[K, T]{ks: ks, win: transform.Windowing[T]{Assigner: a}}
 }
 
 // AllowedLateness keeps a window for that long after it fired. A record that comes
-// meanwhile counts and makes the window emit its key's result again. The default
-// is 0: a window that fired is gone.
+// meanwhile counts and makes the window emit its key's result again, so receivers
+// must take a later result of a key and window as a correction. The default is 0: a
+// window that fired is gone. Fractions of a millisecond are cut off; a negative
+// duration is an error of building.
 func (w WindowedStream[K, T]) AllowedLateness(d time.Duration) WindowedStream[K, T] {
 	w.win.LatenessMillis = d.Milliseconds()
 	return w
 }
 
 // LateTo sends records that come too late for all their windows to a side output
-// of the windowed operator. Otherwise they are counted and dropped.
+// of the windowed operator: read them by SideOutput of its result. Otherwise they are
+// dropped.
 func (w WindowedStream[K, T]) LateTo(tag Tag[T]) WindowedStream[K, T] {
 	w.win.Late = tag
 	return w
 }
 
-// Count counts the records of each key and window.
+// Count counts the records of each key and window. Keys without records have no
+// result. It is the cheapest: records do not travel, only their keys.
 func (w WindowedStream[K, T]) Count(opts ...Option) Stream[window.Result[K, int64]] {
 	return windowed[K, T, int64, window.Result[K, int64]](w, transform.Counting[K, T](), w.win.Late.Name() != "", opts)
 }
 
 // Aggregate folds the records of each key and window with an aggregate of package
-// agg or of your own.
+// agg or of your own: one accumulator per key and window (per pane, if windows
+// slide), one result when the window fires. An aggregate that is not complete is an
+// error of building.
 func (w WindowedStream[K, T]) Aggregate[A, V any](a agg.Agg[T, A, V], opts ...Option) Stream[window.Result[K, V]] {
 	if err := a.Validate(); err != nil {
 		n, out, _ := keyed[K, T, window.Result[K, V]](w.ks, "window", true, opts)
@@ -53,16 +62,21 @@ func (w WindowedStream[K, T]) Aggregate[A, V any](a agg.Agg[T, A, V], opts ...Op
 	return windowed[K, T, A, window.Result[K, V]](w, transform.Aggregating[K](a), true, opts)
 }
 
-// Reduce combines the records of each key and window pairwise and emits the last
-// value, with the window's last millisecond as event time. (A stream of
+// Reduce combines the records of each key and window pairwise, in their order, and
+// emits what they have become when the window fires, with the window's last
+// millisecond as event time. reduce must be associative: windows that slide or merge
+// combine parts that were combined before. (A stream of
 // window.Result would be built from T, which Go's generic methods do not allow;
 // use Aggregate where the window is needed.)
 func (w WindowedStream[K, T]) Reduce(reduce func(T, T) T, opts ...Option) Stream[T] {
 	return windowed[K, T, transform.Reduced[T], T](w, transform.Reducing[K](reduce), true, opts, reduce)
 }
 
-// Process keeps all records of a window and calls f when it fires. Aggregate is
-// much cheaper where it is enough.
+// Process keeps all records of each key and window and calls f when it fires, with
+// the records in the order in which they came (the panes of sliding windows and
+// sessions that merged one after the other). f must not keep or change the slice.
+// An error ends the attempt. Memory grows with the records, where Aggregate holds one
+// accumulator: use that where it is enough.
 func (w WindowedStream[K, T]) Process[U any](f func(key K, w window.Window, records []T, out *Emitter[U]) error, opts ...Option) Stream[U] {
 	return windowed[K, T, transform.Collected[T], U](w, transform.Collecting[K](f), true, opts, f)
 }

@@ -34,8 +34,8 @@ func (c *Ctx[K]) Watermark() window.Millis { return window.Millis(c.ops.now) }
 func (c *Ctx[K]) Clear() { c.clear = true }
 
 // EventTimer asks for a call of OnTimer for this key when the watermark has
-// reached at; at once, when it has already, after this call. Asking twice for the
-// same time is asking once. Only functions of [KeyedStream.Handle] have timers.
+// reached at; when it has already, with its next advance. Asking twice for the same
+// time is asking once. Only functions of [KeyedStream.Handle] have timers.
 func (c *Ctx[K]) EventTimer(at window.Millis) { c.ops.set(c, byWatermark, int64(at)) }
 
 // ProcessingTimer is EventTimer by the wall clock. A timer whose time passes
