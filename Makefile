@@ -1,7 +1,7 @@
 # Two commands do everything: make demo, make test.
 export GOTOOLCHAIN := go1.27.3
 
-.PHONY: demo test race lint bench bench-all ci clean
+.PHONY: demo test scenarios race lint bench bench-all ci clean
 
 demo: ## kill a job with SIGKILL again and again and verify its output
 	@go build -o bin/cutwater ./cmd/cutwater
@@ -9,6 +9,9 @@ demo: ## kill a job with SIGKILL again and again and verify its output
 
 test: lint ## all tests that need only Go
 	go test ./...
+
+scenarios: ## which scenarios of the checkpointing specification are proven
+	@go run ./internal/scenarios
 
 race: ## the same under the race detector
 	go test -race -short ./...

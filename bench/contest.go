@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -36,6 +37,9 @@ type sample struct{ cpu, wall float64 }
 // measured holds the samples of each contestant.
 type measured map[string][]sample
 
+// contestants, if not nil, leaves out those it does not match.
+var contestants *regexp.Regexp
+
 // take runs the contest.
 func (c *contest) take(rounds int, progress func(string)) (measured, error) {
 	if c.setup != nil {
@@ -51,6 +55,9 @@ func (c *contest) take(rounds int, progress func(string)) (measured, error) {
 		checked := false
 		for i := range c.contestants {
 			k := &c.contestants[i]
+			if contestants != nil && !contestants.MatchString(k.name) {
+				continue
+			}
 			s, sum, err := k.once()
 			if err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", c.name, k.name, err)

@@ -16,6 +16,7 @@ func main() {
 	match := flag.String("run", "", "run only the contests whose name matches this expression")
 	rounds := flag.Int("rounds", 5, "rounds of each contest, at least")
 	profile := flag.String("cpuprofile", "", "write a profile of the processor time to this file")
+	only := flag.String("only", "", "run only the contestants whose name matches this expression, for profiles; ratios are then missing")
 	quiet := flag.Bool("quiet", false, "no progress on standard error")
 	flag.StringVar(&stateRoot, "state", "", "where directories of checkpoints are made; empty: the system's place for temporary files")
 	flag.IntVar(&scale, "scale", 1, "divide the number of records by this, for a first look; ratios then mean little")
@@ -33,6 +34,9 @@ func main() {
 			fail(err)
 		}
 		defer pprof.StopCPUProfile()
+	}
+	if contestants, err = regexp.Compile(*only); err != nil {
+		fail(err)
 	}
 	progress := func(s string) { fmt.Fprintln(os.Stderr, s) }
 	if *quiet {

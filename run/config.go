@@ -75,10 +75,16 @@ type Checkpoints struct {
 const (
 	defaultStateDir     = ".cutwater"
 	defaultInterval     = 10 * time.Second
+	minInterval         = 10 * time.Millisecond // as the coordinator's
 	defaultRestartDelay = time.Second
 )
 
-// Restore says where a run starts.
+// Restore says where a run starts: [Latest], [None], or the path of another job's
+// state directory. A path starts the job from the latest checkpoint there, which
+// is copied; the other directory is only read. It is for a job that has no
+// checkpoint of its own yet, and an error for others: a second start with the same
+// path would throw away what the first has done. The other job should be stopped:
+// if it goes on, both write the results that follow that checkpoint.
 type Restore string
 
 const (
@@ -147,15 +153,10 @@ func (c *Config) validate() error {
 	if c.RestartDelay < 0 {
 		errs = append(errs, fmt.Errorf("a restart delay of %v: give a positive one, or 0 for one second", c.RestartDelay))
 	}
-	if i := c.Checkpoints.Interval; i > 0 && i < checkpoint.MinInterval {
-		errs = append(errs, fmt.Errorf("a checkpoint interval of %v: give at least %v, or 0 for %v", i, checkpoint.MinInterval, defaultInterval))
+	if i := c.Checkpoints.Interval; i > 0 && i < minInterval {
+		errs = append(errs, fmt.Errorf("checkpoint interval %v is too short: use at least %v, 0 for the default of %v, or a negative one for no checkpoints", i, minInterval, defaultInterval))
 	} else if err := c.coordinator().Validate(); err != nil {
 		errs = append(errs, err)
-	}
-	switch c.Restore {
-	case Latest, None:
-	default:
-		errs = append(errs, fmt.Errorf("restore %q: use %q or %q", c.Restore, Latest, None))
 	}
 	return errors.Join(errs...)
 }

@@ -31,6 +31,8 @@
 //     first, or give the new run another directory.
 //   - To throw state away, use Restore: [None] (flag -restore none), or remove the
 //     state directory while no job runs. Output that was committed stays.
+//   - To begin a new job with the state of another, give the other's state directory
+//     as Restore (flag -restore PATH): its latest checkpoint is copied.
 //   - The program may change between runs. State is found by the names of
 //     operators (stream.Name); state whose operator is gone is an error, unless
 //     Config.AllowNonRestored is set; an operator that is new starts empty. State

@@ -70,7 +70,7 @@ func ExampleCheckpoints() {
 		Checkpoints: run.Checkpoints{Interval: time.Millisecond},
 	})
 	fmt.Println(err)
-	// Output: run "impatient": a checkpoint interval of 1ms: give at least 10ms, or 0 for 10s
+	// Output: run "impatient": checkpoint interval 1ms is too short: use at least 10ms, 0 for the default of 10s, or a negative one for no checkpoints
 }
 
 func ExampleRestore() {
@@ -78,7 +78,7 @@ func ExampleRestore() {
 	p.From(gen.Values(1), stream.Name("numbers")).To(console.Sink[int](), stream.Name("print"))
 	err := run.Run(context.Background(), p, run.Config{Ephemeral: true, Restore: "newest"})
 	fmt.Println(err)
-	// Output: run "typo": restore "newest": use "latest" or "none"
+	// Output: run "typo": restore from "newest": there is no such directory: use "latest", "none", or the path of a state directory
 }
 
 // A program that watches its job, here one that fails once and is restored.

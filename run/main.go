@@ -60,7 +60,7 @@ var commandLine mainFlags
 func (f *mainFlags) define(flags *flag.FlagSet) {
 	flags.StringVar(&f.cfg.StateDir, "state", "", "directory of the job's state; empty: "+defaultStateDir+" and the name of the job")
 	flags.IntVar(&f.cfg.Parallelism, "parallelism", 0, "subtasks of each operator; 0: the number of CPUs")
-	flags.StringVar(&f.restore, "restore", string(Latest), "where to start: latest (the latest checkpoint) or none (fresh)")
+	flags.StringVar(&f.restore, "restore", string(Latest), "where to start: latest (the latest checkpoint), none (fresh), or the path of another job's state directory, to start from a copy of its latest checkpoint")
 	flags.DurationVar(&f.cfg.Checkpoints.Interval, "checkpoint-interval", defaultInterval, "time between checkpoints; negative: none")
 	flags.BoolVar(&f.cfg.AllowNonRestored, "allow-non-restored", false, "start although the checkpoint holds state of operators that are gone")
 	flags.IntVar(&f.cfg.Restarts, "restarts", 0, "how often a failed job is restarted from its latest checkpoint")

@@ -11,7 +11,6 @@ import (
 	"github.com/cutwater-io/cutwater/internal/host"
 	"github.com/cutwater-io/cutwater/internal/joblog"
 	"github.com/cutwater-io/cutwater/internal/jobmaster"
-	"github.com/cutwater-io/cutwater/internal/manifest"
 	"github.com/cutwater-io/cutwater/internal/operator"
 	"github.com/cutwater-io/cutwater/internal/plan"
 	"github.com/cutwater-io/cutwater/internal/statedir"
@@ -73,20 +72,10 @@ type (
 // failures of the user's code with operator, key and the place of the record in
 // the source.
 func Run(ctx context.Context, p *stream.Pipeline, cfg Config) error {
-	cfg = cfg.withDefaults(p.Name())
-	if err := cfg.validate(); err != nil {
-		return fmt.Errorf("run %q: %w", p.Name(), err)
-	}
-	prog, err := p.Program()
+	prog, cfg, err := prepare(p, cfg)
 	if err != nil {
 		return err
 	}
-	if cfg.Checkpoints.Interval < 0 {
-		if name := firstCommitter(prog.Graph); name != "" {
-			return fmt.Errorf("run %q: sink %q shows its output when a checkpoint completes, and checkpoints are switched off: set Checkpoints.Interval (flag -checkpoint-interval) to a positive duration, or to 0 for ten seconds", p.Name(), name)
-		}
-	}
-	env := host.Env(cfg.Log)
 	var store blob.Store = blob.Memory()
 	if !cfg.Ephemeral {
 		lock, err := statedir.Acquire(cfg.StateDir)
@@ -98,10 +87,28 @@ func Run(ctx context.Context, p *stream.Pipeline, cfg Config) error {
 		defer dir.Close()
 		store = dir
 	}
-	if err := run(ctx, prog, cfg, env, store); err != nil {
+	if err := run(ctx, prog, cfg, host.Env(cfg.Log), store); err != nil {
 		return fmt.Errorf("run %q: %w", p.Name(), err)
 	}
 	return nil
+}
+
+// prepare checks the pipeline and the configuration before anything is touched.
+func prepare(p *stream.Pipeline, cfg Config) (*operator.Program, Config, error) {
+	cfg = cfg.withDefaults(p.Name())
+	if err := cfg.validate(); err != nil {
+		return nil, cfg, fmt.Errorf("run %q: %w", p.Name(), err)
+	}
+	prog, err := p.Program()
+	if err != nil {
+		return nil, cfg, err
+	}
+	if cfg.Checkpoints.Interval < 0 {
+		if name := firstCommitter(prog.Graph); name != "" {
+			return nil, cfg, fmt.Errorf("run %q: sink %q shows its output when a checkpoint completes, and checkpoints are switched off: set Checkpoints.Interval (flag -checkpoint-interval) to a positive duration, or to 0 for ten seconds", p.Name(), name)
+		}
+	}
+	return prog, cfg, nil
 }
 
 // run runs a program on a store that nobody else writes.
@@ -110,7 +117,8 @@ func run(ctx context.Context, prog *operator.Program, cfg Config, env connector.
 	if err != nil {
 		return err
 	}
-	pl, restore, err := restorePlan(ctx, prog, cfg, log, &recovered, store)
+	b := beginning{prog: prog, cfg: cfg, env: env, store: store, log: log, recovered: recovered}
+	pl, restore, err := b.decide(ctx)
 	if err != nil {
 		return err
 	}
@@ -118,7 +126,7 @@ func run(ctx context.Context, prog *operator.Program, cfg Config, env connector.
 		cfg.Log.Warn("the checkpoint holds state of operators that the program does not have; it is dropped with the next checkpoint", "operators", restore.Dropped)
 	}
 	jm := jobmaster.New(jobmaster.Config{
-		Program: prog, Plan: pl, Checkpoints: cfg.coordinator(), Env: env, Store: store, Log: log, Recovered: recovered,
+		Program: prog, Plan: pl, Checkpoints: cfg.coordinator(), Env: env, Store: store, Log: log, Recovered: b.recovered,
 		Restore: restore, Restarts: cfg.Restarts, RestartDelay: cfg.RestartDelay, Observer: cfg.OnEvent,
 	})
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -132,36 +140,6 @@ func run(ctx context.Context, prog *operator.Program, cfg Config, env connector.
 	cancel()
 	tm.Wait()
 	return err
-}
-
-// restorePlan decides where to start and plans the job accordingly: a restored
-// operator keeps its number of key groups.
-func restorePlan(ctx context.Context, prog *operator.Program, cfg Config, log *joblog.Log, r *joblog.Recovered, store blob.Store) (*plan.Plan, *jobmaster.Restore, error) {
-	options := plan.Options{Parallelism: cfg.Parallelism}
-	latest, ok := r.Latest()
-	if ok && cfg.Restore == None {
-		if err := log.Append(ctx, joblog.Fresh{}); err != nil {
-			return nil, nil, fmt.Errorf("start fresh: %w", err)
-		}
-		r.Former = append(r.Former, r.Completed...)
-		r.Completed, ok = nil, false
-	}
-	var m *manifest.Manifest
-	if ok {
-		var err error
-		m, err = manifest.Read(ctx, store, latest.Manifest)
-		if err != nil {
-			return nil, nil, fmt.Errorf("restore the latest checkpoint %d: %w; an older one is never used silently: repair the state directory, or start with -restore none", latest.Checkpoint, err)
-		}
-		adopt := jobmaster.AdoptMax(m)
-		options.AdoptMax = adopt
-	}
-	pl, err := plan.Make(prog.Graph, options)
-	if err != nil || m == nil {
-		return pl, nil, err
-	}
-	restore, err := jobmaster.Deal(m, pl, cfg.AllowNonRestored)
-	return pl, restore, err
 }
 
 func firstCommitter(g *plan.Graph) string {

@@ -12,10 +12,11 @@ import (
 // in their order, so that state can be kept per key. It is made by [Stream.KeyBy];
 // its methods add the operators that keep state.
 type KeyedStream[K comparable, T any] struct {
-	s   Stream[T]
-	key func(v *T, k *K)
-	// fn is the user's key function.
-	fn any
+	s Stream[T]
+	// One of both is set.
+	key    func(T) K
+	keyRef func(*T) K
+	fn     any // the one that is set
 }
 
 // Ctx is what a keyed function may ask and do beside its state and its output. It is
@@ -36,7 +37,7 @@ type KeyedStream[K comparable, T any] struct {
 //	DeleteProcessingTimer(at)
 //
 // Asking twice for a timer at the same time is asking once. An event timer for a time
-// that has passed fires when the watermark advances next. A processing timer whose
+// that has passed fires right after the call. A processing timer whose
 // time passed while the job was down fires when it is up again. Timers belong to
 // functions of [KeyedStream.Handle] with OnTimer set; elsewhere asking for one is a
 // panic, which fails the attempt.
@@ -67,13 +68,13 @@ func Self[T any](v T) T { return v }
 // building. key must be pure: the same for the same record, always. One key for all,
 // func(T) int { return 0 }, is possible, and is the work of one subtask.
 func (s Stream[T]) KeyBy[K comparable](key func(T) K) KeyedStream[K, T] {
-	return KeyedStream[K, T]{s: s, key: func(v *T, k *K) { *k = key(*v) }, fn: key}
+	return KeyedStream[K, T]{s: s, key: key, fn: key}
 }
 
 // KeyByRef is KeyBy for large records. key must not change the record nor keep the
 // pointer.
 func (s Stream[T]) KeyByRef[K comparable](key func(*T) K) KeyedStream[K, T] {
-	return KeyedStream[K, T]{s: s, key: func(v *T, k *K) { *k = key(v) }, fn: key}
+	return KeyedStream[K, T]{s: s, keyRef: key, fn: key}
 }
 
 // keyed adds an operator behind a keyed edge. values is false when it needs keys
@@ -95,7 +96,7 @@ func keyed[K comparable, T, U any](ks KeyedStream[K, T], kind string, values boo
 		return n, out, nil
 	}
 	pointers := !codec.PointerFree[K]() || values && !codec.PointerFree[T]()
-	link := transform.Keyed(transform.Keying(kt, ks.key), pointers, values)
+	link := transform.Keyed(transform.Keying(kt, ks.key, ks.keyRef), pointers, values)
 	for _, o := range ks.s.from {
 		if o.partition == plan.Broadcast {
 			p.errorf(n, "Broadcast before KeyBy has no effect: every record goes to the subtask of its key; leave Broadcast out")

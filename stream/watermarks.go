@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"math"
 	"time"
 
 	"github.com/cutwater-io/cutwater/internal/transform"
@@ -91,7 +92,7 @@ func (w Watermarks) WhenAllIdle(advance bool) Watermarks {
 // filter such records before.
 func (s Stream[T]) EventTime(timestamp func(T) time.Time, w Watermarks, opts ...Option) Stream[T] {
 	n, out := then[T, T](s, "event-time", opts)
-	n.factory.Build = transform.EventTime(func(v *T) int64 { return timestamp(*v).UnixMilli() }, w.c)
+	n.factory.Build = transform.EventTime(func(v *T) int64 { return millisOf(timestamp(*v)) }, w.c)
 	s.p.calls(n, timestamp)
 	out.timed = true
 	return out
@@ -114,4 +115,18 @@ func (s Stream[T]) SourceTime(w Watermarks, opts ...Option) Stream[T] {
 	n.factory.Build = transform.EventTime[T](nil, w.c)
 	out.timed = true
 	return out
+}
+
+// millisOf is t.UnixMilli for times that milliseconds can hold; others, more than
+// 292 million years away, become the first or the last such time instead of
+// wrapping round.
+func millisOf(t time.Time) int64 {
+	const last = math.MaxInt64 - 1 // MaxInt64 is the end of time
+	switch sec := t.Unix(); {
+	case sec >= last/1000:
+		return last
+	case sec <= -last/1000:
+		return -last
+	}
+	return t.UnixMilli()
 }

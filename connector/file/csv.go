@@ -150,13 +150,17 @@ func CSVSink[T any](dir string) *PartSink[T] {
 	fs, err := fieldsOf[T]("csv")
 	s := SinkFunc(dir, func(dst []byte, v *T) ([]byte, error) {
 		s := reflect.ValueOf(v).Elem()
-		var text []byte
-		for i, f := range fs.list {
+		for i := range fs.list {
+			f := &fs.list[i]
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			begin := len(dst)
 			var err error
-			if text, err = f.put(text[:0], s.FieldByIndex(f.index)); err != nil {
+			if dst, err = f.put(dst, s.FieldByIndex(f.index)); err != nil {
 				return nil, fmt.Errorf("field %q: %w", f.name, err)
 			}
-			dst = appendCell(dst, i, len(fs.list), text)
+			dst = quoteCell(dst, begin, len(fs.list) == 1)
 		}
 		return append(dst, '\n'), nil
 	}).Extension(".csv")
@@ -166,21 +170,23 @@ func CSVSink[T any](dir string) *PartSink[T] {
 	}
 	var header []byte
 	for i, f := range fs.list {
-		header = appendCell(header, i, len(fs.list), []byte(f.name))
+		if i > 0 {
+			header = append(header, ',')
+		}
+		header = quoteCell(append(header, f.name...), len(header), len(fs.list) == 1)
 	}
 	return s.Header(append(header, '\n'))
 }
 
-// appendCell appends the i-th of n cells, quoted when it has to be. A single empty
-// cell is quoted, because an empty line is no record.
-func appendCell(dst []byte, i, n int, text []byte) []byte {
-	if i > 0 {
-		dst = append(dst, ',')
+// quoteCell quotes the cell dst[begin:] when it has to be. An empty cell that is
+// alone is quoted, because an empty line is no record.
+func quoteCell(dst []byte, begin int, alone bool) []byte {
+	text := dst[begin:]
+	if !bytes.ContainsAny(text, "\",\r\n") && (len(text) > 0 || !alone) {
+		return dst
 	}
-	if !bytes.ContainsAny(text, "\",\r\n") && (len(text) > 0 || n > 1) {
-		return append(dst, text...)
-	}
-	dst = append(dst, '"')
-	dst = append(dst, bytes.ReplaceAll(text, []byte(`"`), []byte(`""`))...)
+	quoted := bytes.ReplaceAll(text, []byte{'"'}, []byte(`""`)) // a copy
+	dst = append(dst[:begin], '"')
+	dst = append(dst, quoted...)
 	return append(dst, '"')
 }

@@ -3,6 +3,7 @@ package file
 import (
 	"bytes"
 	json "encoding/json/v2"
+	"sync"
 )
 
 // byteOrderMark is what some programs put at the begin of UTF-8 text.
@@ -24,13 +25,18 @@ func JSON[T any](glob string) *Source[T] {
 // with the extension ".jsonl". A value that cannot be encoded fails the attempt.
 func JSONSink[T any](dir string) *PartSink[T] {
 	return SinkFunc(dir, func(dst []byte, v *T) ([]byte, error) {
-		b := appender{dst}
-		if err := json.MarshalWrite(&b, v); err != nil {
-			return nil, err
-		}
-		return append(b.b, '\n'), nil
+		b := appenders.Get().(*appender)
+		b.b = dst
+		err := json.MarshalWrite(b, v)
+		dst, b.b = append(b.b, '\n'), nil
+		appenders.Put(b)
+		return dst, err
 	}).Extension(".jsonl")
 }
+
+// appenders saves an allocation for each record: the subtasks share the encode
+// function, so it cannot keep one.
+var appenders = sync.Pool{New: func() any { return new(appender) }}
 
 // appender is a writer to the end of a slice.
 type appender struct{ b []byte }

@@ -30,8 +30,8 @@ const (
 // Job describes the job that the child runs.
 type Job struct {
 	State, Output string
-	Events        uint64 // of all kinds; 46 in 50 are bids
-	Rate          float64
+	Events        uint64        // of all kinds; 46 in 50 are bids
+	Rate          float64       // events a second; 0: as fast as it can
 	Interval      time.Duration // between checkpoints
 	// Hold names the moment at which the child stops moving until it is
 	// killed: triggered, published, or restoring for the restore after a
@@ -84,6 +84,10 @@ func line(dst []byte, r window.Result[int64, int64]) []byte {
 
 // source is nexmark.Bids that also tells with which event it starts.
 func (j *Job) source(report func(event uint64)) *gen.Source[nexmark.Bid] {
+	options := []gen.Option{gen.Splits(parallelism)}
+	if j.Rate > 0 {
+		options = append(options, gen.Rate(j.Rate))
+	}
 	return gen.PerReader(j.Events, func() (func(uint64, *nexmark.Bid) int64, error) {
 		g, err := nexmark.New(j.config())
 		started := false
@@ -97,7 +101,7 @@ func (j *Job) source(report func(event uint64)) *gen.Source[nexmark.Bid] {
 			}
 			return b.DateTimeMillis
 		}, err
-	}, gen.Rate(j.Rate), gen.Splits(parallelism))
+	}, options...)
 }
 
 // RunJob is the child: it runs the job and tells the parent, one line an event,

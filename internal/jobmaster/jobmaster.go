@@ -70,6 +70,7 @@ type JobMaster struct {
 	lastReq  checkpoint.RequestID
 	restore  *Restore // what the present attempts were started from
 	restarts int
+	counters rpc.Counters // of all attempts that have ended
 	ending   ending
 }
 
@@ -149,7 +150,7 @@ func (jm *JobMaster) Run(ctx context.Context) error {
 		jm.ending.err = errors.Join(jm.ending.err, g.close())
 	}
 	jm.wg.Wait()
-	jm.cfg.Observer(JobEnded{Status: jm.ending.status, Err: jm.ending.err})
+	jm.cfg.Observer(JobEnded{Status: jm.ending.status, Err: jm.ending.err, Counters: jm.counters})
 	return jm.ending.err
 }
 

@@ -276,7 +276,7 @@ func TestS281ADerivedMaxParallelismGivesWayToTheStoredOne(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeRestoredIsRefusedWithAReason(t *testing.T) {
+func TestS282S283WhatCannotBeRestoredIsRefusedWithAReason(t *testing.T) {
 	mixed := lists("x", Split, "a", "b")
 	mixed.Subtasks[1].Lists[0].Mode = Union
 	overlap := keyed(2, 128)

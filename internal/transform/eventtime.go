@@ -32,28 +32,62 @@ const (
 func EventTime[T any](timestamp func(*T) int64, c Clocking) func(*operator.Context) (operator.Operator, []any, error) {
 	return func(ctx *operator.Context) (operator.Operator, []any, error) {
 		out := operator.OutputOf[T](ctx, 0)
-		op := &eventTime{ctx: ctx, clocking: c, control: out.Control}
+		op := &eventTime{ctx: ctx, clocking: c, control: out.Control, newest: watermark.None}
 		op.restore()
 		ctx.Task.Splits = append(ctx.Task.Splits, op)
-		next, perRecord := out.Record, c.Every < 0
-		return op, []any{operator.In[T]{Control: eventTimeControl{op}, Record: func(v *T, ts int64) {
-			if timestamp != nil {
-				ts = timestamp(v)
-			}
-			if ts == connector.NoTimestamp {
-				ts++ // the oldest time there is: "none" has no meaning behind here
-			}
+		record := observeNewest(op, timestamp, out.Record)
+		if c.Every < 0 || c.Strategy.New != nil {
+			record = observeEach(op, timestamp, out.Record, c.Every < 0)
+		}
+		return op, []any{operator.In[T]{Control: eventTimeControl{op}, Record: record}}, nil
+	}
+}
+
+// observeNewest is the input for watermarks by interval: only the newest time
+// counts, so it alone is kept until somebody asks.
+func observeNewest[T any](op *eventTime, timestamp func(*T) int64, next func(*T, int64)) func(*T, int64) {
+	// Two closures that differ in a line: a branch less for each record.
+	if timestamp == nil {
+		return func(v *T, ts int64) {
+			ts = max(ts, oldest)
 			if op.idle {
 				op.wake()
 			}
+			op.newest = max(op.newest, ts)
 			next(v, ts)
-			op.splits.Observe(ts)
-			if perRecord {
-				op.advance()
-			}
-		}}}, nil
+		}
+	}
+	return func(v *T, _ int64) {
+		ts := max(timestamp(v), oldest)
+		if op.idle {
+			op.wake()
+		}
+		op.newest = max(op.newest, ts)
+		next(v, ts)
 	}
 }
+
+// observeEach is the input for watermarks after every record, and for generators
+// of the user, which see each time.
+func observeEach[T any](op *eventTime, timestamp func(*T) int64, next func(*T, int64), advance bool) func(*T, int64) {
+	return func(v *T, ts int64) {
+		if timestamp != nil {
+			ts = timestamp(v)
+		}
+		ts = max(ts, oldest)
+		if op.idle {
+			op.wake()
+		}
+		next(v, ts)
+		op.splits.Observe(ts)
+		if advance {
+			op.advance()
+		}
+	}
+}
+
+// oldest is the oldest time there is: "none" has no meaning behind here.
+const oldest = connector.NoTimestamp + 1
 
 // eventTime is the part of the operator that does not depend on the record type.
 type eventTime struct {
@@ -65,6 +99,17 @@ type eventTime struct {
 	restored map[string]watermark.SplitTime
 	idle     bool
 	ended    bool
+	// newest is the newest time of the records of the current split that splits
+	// has not been told of; None: there are none. settle tells it before anything
+	// else that it is told or asked.
+	newest int64
+}
+
+func (e *eventTime) settle() {
+	if e.newest != watermark.None {
+		e.splits.Observe(e.newest)
+		e.newest = watermark.None
+	}
 }
 
 func (e *eventTime) restore() {
@@ -112,6 +157,7 @@ func (e *eventTime) schedule() {
 
 // advance sends what is new: first time, then idleness.
 func (e *eventTime) advance() {
+	e.settle()
 	if wm, ok := e.splits.Advance(); ok {
 		e.control.Watermark(wm)
 	}
@@ -128,19 +174,40 @@ func (e *eventTime) wake() {
 }
 
 func (e *eventTime) AddSplit(id string) {
+	e.settle()
 	t, ok := e.restored[id]
 	if !ok {
 		t = watermark.SplitTime{ID: id, Watermark: watermark.None}
 	}
 	e.splits.AddSplit(t)
 }
-func (e *eventTime) StartSplit(id string) { e.splits.StartSplit(id) }
+
+func (e *eventTime) StartSplit(id string) {
+	e.settle()
+	e.splits.StartSplit(id)
+}
+
 func (e *eventTime) EmptySplit(id string) {
+	e.settle()
 	e.splits.EmptySplit(id, time.Duration(e.ctx.Task.NowNanos))
 }
-func (e *eventTime) FinishSplit(id string) { e.splits.FinishSplit(id) }
+
+func (e *eventTime) FinishSplit(id string) {
+	e.settle()
+	e.splits.FinishSplit(id)
+}
+
+func (e *eventTime) Held(held bool) {
+	e.settle()
+	if now := time.Duration(e.ctx.Task.NowNanos); held {
+		e.splits.Pause(now)
+	} else {
+		e.splits.Resume(now)
+	}
+}
 
 func (e *eventTime) Snapshot(_ ident.CheckpointID, s *operator.Snapshot) error {
+	e.settle()
 	var times [][]byte
 	for _, t := range e.splits.Snapshot(nil) {
 		b := binary.LittleEndian.AppendUint64(nil, uint64(t.Watermark))

@@ -32,9 +32,10 @@ func NewKeyType[K comparable]() (*KeyType[K], error) {
 	return &KeyType[K]{coding: c, hasher: h}, nil
 }
 
-// Key returns the key side of an edge whose key comes from key.
-func Keying[K comparable, T any](kt *KeyType[K], key func(v *T, k *K)) Key[K, T] {
-	return Key[K, T]{Key: key, Hash: kt.hasher.Hash, Check: kt.hasher.Normalize}
+// Keying returns the key side of an edge whose key comes from one of two
+// functions: by value or by pointer.
+func Keying[K comparable, T any](kt *KeyType[K], value func(v T) K, ref func(v *T) K) Key[K, T] {
+	return Key[K, T]{Value: value, Ref: ref, Hash: kt.hasher.Hash, HashAll: kt.hasher.HashAll, Check: kt.hasher.Normalize}
 }
 
 // StateType is a keyed state: its name and how its values are kept and stored.

@@ -64,11 +64,11 @@ type Table[K comparable, V any] struct {
 var emptyPage [PageSize / 8]uint64
 
 const (
-	minShift       = 16 // below, directory bits and slot bits would be the same bits
-	maxDirPerPage  = 32 // the directory may have so many entries per page
-	minDirEntries  = 256
-	overflowSeed   = 0x9e3779b97f4a7c15
-	defaultPresize = 1 << 22 // directory entries that SizeHint may ask for
+	minShift      = 16 // below, directory bits and slot bits would be the same bits
+	maxDirPerPage = 32 // the directory may have so many entries per page
+	minDirEntries = 256
+	overflowSeed  = 0x9e3779b97f4a7c15
+	maxPresize    = 1 << 22 // directory entries that SizeHint may ask for
 )
 
 // NewTable makes an empty table whose pages come from a. The error says what is
@@ -130,8 +130,8 @@ func (t *Table[K, V]) group(h uint64) uint16 {
 // resetDir makes the directory of an empty table.
 func (t *Table[K, V]) resetDir(sizeHint int) {
 	depth := uint8(1)
-	// Half of the limit: pages are between half and completely full.
-	for want := sizeHint / max(int(t.limit)*3/4, 1); 1<<depth < want && 1<<depth < defaultPresize && t.top-depth > minShift; {
+	// Pages are on average three quarters as full as where they split.
+	for want := sizeHint / max(int(t.limit)*3/4, 1); 1<<depth < want && 1<<depth < maxPresize && t.top-depth > minShift; {
 		depth++
 	}
 	n := 1 << depth
