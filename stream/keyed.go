@@ -113,7 +113,8 @@ func keyed[K comparable, T, U any](ks KeyedStream[K, T], kind string, values boo
 // any other type) that f reads and changes in place, and that begins as the zero
 // value. The state is in every checkpoint. S may hold anything but functions,
 // channels, interfaces and unexported fields; the pointer is valid during the call
-// only. State stays until c.Clear: clear what will not be needed again.
+// only. State stays until c.Clear: clear what will not be needed again. Records of a
+// key come in the order their sender sent them.
 //
 // An error ends the attempt and is reported with the operator and the key. The
 // operator needs a [Name].
@@ -126,10 +127,15 @@ func (ks KeyedStream[K, T]) StatefulRef[S, U any](f func(c *Ctx[K], s *S, v *T, 
 	return stateful(ks, Handler[K, S, T, U]{OnRecordRef: f}, opts)
 }
 
-// Handle is Stateful with timers: h.OnRecord may ask by [Ctx].EventTimer or
-// ProcessingTimer for a call of h.OnTimer. Event-time timers need event time to flow
-// ([Stream.EventTime]); when the input ends all that are set fire. Timers are in every
-// checkpoint. The operator needs a [Name].
+// Handle is Stateful with timers. c.EventTimer and c.ProcessingTimer ask for a call
+// of h.OnTimer for the same key, with its state and the time asked for as event
+// time of what it emits. Timers are in every checkpoint, and each fires once,
+// whatever is restored at whatever parallelism. They fire in the order of their
+// times over all keys of a subtask; a watermark is passed on behind the timers it
+// makes due. A timer may set timers.
+//
+// Event-time timers need event time to flow ([Stream.EventTime]); when the input ends
+// all that are set fire. The operator needs a [Name].
 func (ks KeyedStream[K, T]) Handle[S, U any](h Handler[K, S, T, U], opts ...Option) Stream[U] {
 	return stateful(ks, h, opts)
 }
@@ -167,8 +173,10 @@ func stateful[K comparable, S, T, U any](ks KeyedStream[K, T], h Handler[K, S, T
 }
 
 // Reduce combines the records of each key, one after the other, and emits what
+// Reduce combines the records of each key, one after the other, and emits what
 // they have become after each record, with its event time. The first record of a key
-// is emitted as it is. The operator needs a [Name].
+// is emitted as it is. What is emitted is also the state, so reduce must not change
+// what its arguments point to. The operator needs a [Name].
 func (ks KeyedStream[K, T]) Reduce(reduce func(T, T) T, opts ...Option) Stream[T] {
 	return stateful(ks, Handler[K, transform.Reduced[T], T, T]{
 		OnRecord: func(_ *Ctx[K], s *transform.Reduced[T], v T, out *Emitter[T]) error {

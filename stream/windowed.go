@@ -18,26 +18,48 @@ type WindowedStream[K comparable, T any] struct {
 	win transform.Windowing[T]
 }
 
-// Window cuts each key's records into windows: window.Tumbling, Sliding, Session or
-// EndOfStream. Windows of event time need [Stream.EventTime] or [Stream.SourceTime]
-// before KeyBy; a wrong size is reported with the other errors of building.
+// Window cuts each key's records into windows. A window fires when the watermark
+// reaches its last millisecond: it then emits a result for each key that has records
+// in it, with that millisecond as event time. Windows fire in the order of their
+// ends, the keys of a window in no particular order; windows without records do not
+// fire, and holes in time cost nothing.
+//
+// A record belongs to the windows that its event time says, however late it comes,
+// as long as one of them still takes records: a record behind the watermark counts
+// in sliding windows that are still open and in the session it touches. A record
+// in a gap between windows (slide larger than size) belongs to none and is left out.
+//
+// By the wall clock (window.ProcessingTime) a record belongs to the window of the
+// moment it is processed in; windows whose end passes while the job is down fire
+// when it is up again, and those that are open at the end of the input fire then.
+//
+// After a restore time goes on from where it was at the checkpoint, so no window
+// fires twice. A change of parallelism in a job whose inputs go idle may let a
+// record count that would have been late.
+//
+// Assigners are window.Tumbling, Sliding, Session and EndOfStream. Windows of event
+// time need [Stream.EventTime] or [Stream.SourceTime] before KeyBy; a wrong size is
+// reported with the other errors of building.
 func (ks KeyedStream[K, T]) Window(a window.Assigner) WindowedStream[K, T] {
 	return WindowedStream[K, T]{ks: ks, win: transform.Windowing[T]{Assigner: a}}
 }
 
-// AllowedLateness keeps a window for that long after it fired. A record that comes
-// meanwhile counts and makes the window emit its key's result again, so receivers
-// must take a later result of a key and window as a correction. The default is 0: a
-// window that fired is gone. Fractions of a millisecond are cut off; a negative
-// duration is an error of building.
+// AllowedLateness keeps a window for that long, in event time, after it fired. A
+// record that comes meanwhile counts and makes the window emit its key's result
+// once more, with all records so far; each such record does. The default is 0: a
+// window that fired is gone. By the wall clock nothing is late and it has no
+// effect.
+//
+// Receivers take a later result of a key and window as a correction. Fractions of a
+// millisecond are cut off; a negative duration is an error of building.
 func (w WindowedStream[K, T]) AllowedLateness(d time.Duration) WindowedStream[K, T] {
 	w.win.LatenessMillis = d.Milliseconds()
 	return w
 }
 
 // LateTo sends records that come too late for all their windows to a side output
-// of the windowed operator: read them by SideOutput of its result. Otherwise they are
-// dropped.
+// of the windowed operator, with the event time they have: read them by SideOutput of
+// its result. Without it they are dropped.
 func (w WindowedStream[K, T]) LateTo(tag Tag[T]) WindowedStream[K, T] {
 	w.win.Late = tag
 	return w
@@ -62,21 +84,22 @@ func (w WindowedStream[K, T]) Aggregate[A, V any](a agg.Agg[T, A, V], opts ...Op
 	return windowed[K, T, A, window.Result[K, V]](w, transform.Aggregating[K](a), true, opts)
 }
 
-// Reduce combines the records of each key and window pairwise, in their order, and
-// emits what they have become when the window fires, with the window's last
-// millisecond as event time. reduce must be associative: windows that slide or merge
-// combine parts that were combined before. (A stream of
+// Reduce combines the records of each key and window pairwise, in the order they
+// came (of sliding windows: pane by pane), and emits the last value. reduce must
+// be associative, and not change what its arguments point to: they may be in other
+// windows too. The result comes with the window's last millisecond as event time. (A stream of
 // window.Result would be built from T, which Go's generic methods do not allow;
 // use Aggregate where the window is needed.)
 func (w WindowedStream[K, T]) Reduce(reduce func(T, T) T, opts ...Option) Stream[T] {
 	return windowed[K, T, transform.Reduced[T], T](w, transform.Reducing[K](reduce), true, opts, reduce)
 }
 
-// Process keeps all records of each key and window and calls f when it fires, with
-// the records in the order in which they came (the panes of sliding windows and
-// sessions that merged one after the other). f must not keep or change the slice.
+// Process keeps all records of a window and calls f when it fires, with the records
+// in the order they came (of sliding windows: pane by pane). The slice is f's: it
+// may be sorted and kept; what the records point to must not be changed. Aggregate
+// is much cheaper where it is enough.
 // An error ends the attempt. Memory grows with the records, where Aggregate holds one
-// accumulator: use that where it is enough.
+// accumulator.
 func (w WindowedStream[K, T]) Process[U any](f func(key K, w window.Window, records []T, out *Emitter[U]) error, opts ...Option) Stream[U] {
 	return windowed[K, T, transform.Collected[T], U](w, transform.Collecting[K](f), true, opts, f)
 }

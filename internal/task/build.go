@@ -201,7 +201,7 @@ func (t *Task) openSegment(h manifest.Handle) (*segment.Reader, error) {
 	return s, nil
 }
 
-// closeRestored releases what restoring has opened.
+// closeRestored releases what restoring has opened, also when it failed.
 func (t *Task) closeRestored() {
 	for _, c := range t.opened {
 		c.Close()

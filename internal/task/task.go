@@ -178,6 +178,12 @@ func (t *Task) Run(ctx context.Context) error {
 			err = errors.Join(err, fmt.Errorf("close operator %q: %w", l.name, e))
 		}
 	}
+	if t.reading.records != nil {
+		// A firing was cut off, or a panic went through the operators: their last
+		// words may have named its record, so it could not go back earlier.
+		t.reading.records.Release()
+	}
+	t.closeRestored()
 	t.cfg.Inbox.Close()
 	t.arena.Close()
 	if err != nil && !errors.Is(err, ErrCanceled) {
