@@ -45,7 +45,7 @@ func runDemo(args []string) int {
 	cfg := demo.Config{Out: os.Stdout}
 	flags := flag.NewFlagSet("cutwater demo", flag.ContinueOnError)
 	flags.Uint64Var(&cfg.Records, "records", 20_000_000, "least number of records")
-	flags.Float64Var(&cfg.Rate, "rate", 700_000, "events a second while there are kills to come")
+	flags.Float64Var(&cfg.Rate, "rate", 400_000, "events a second while there are kills to come")
 	flags.DurationVar(&cfg.Interval, "interval", 200*time.Millisecond, "time between checkpoints")
 	flags.StringVar(&cfg.Dir, "dir", "", "keep state and output here; empty: a temporary directory")
 	if err := flags.Parse(args); err != nil {

@@ -89,25 +89,25 @@ type WriterContext struct {
 	From              uint64 // the checkpoint restored from
 }
 
-// Env returns World.
+// Env implements [connector.WriterContext].
 func (c WriterContext) Env() connector.Env { return c.World }
 
-// Job returns JobID.
+// Job implements [connector.WriterContext].
 func (c WriterContext) Job() string { return c.JobID }
 
-// Operator returns OperatorID.
+// Operator implements [connector.WriterContext].
 func (c WriterContext) Operator() string { return c.OperatorID }
 
-// Subtask returns Index.
+// Subtask implements [connector.WriterContext].
 func (c WriterContext) Subtask() int { return c.Index }
 
-// Parallelism returns Count.
+// Parallelism implements [connector.WriterContext].
 func (c WriterContext) Parallelism() int { return c.Count }
 
-// Attempt returns AttemptNumber.
+// Attempt implements [connector.WriterContext].
 func (c WriterContext) Attempt() uint64 { return c.AttemptNumber }
 
-// RestoredFrom returns From.
+// RestoredFrom implements [connector.WriterContext].
 func (c WriterContext) RestoredFrom() uint64 { return c.From }
 
 // A WriterContext knows all that a committer is made with, too.
@@ -135,16 +135,16 @@ type ReaderContext struct {
 
 var _ connector.ReaderContext = (*ReaderContext)(nil)
 
-// Env returns World.
+// Env implements [connector.ReaderContext].
 func (c *ReaderContext) Env() connector.Env { return c.World }
 
-// Subtask returns Index.
+// Subtask implements [connector.ReaderContext].
 func (c *ReaderContext) Subtask() int { return c.Index }
 
-// Parallelism returns Count, and at least 1.
+// Parallelism implements [connector.ReaderContext].
 func (c *ReaderContext) Parallelism() int { return max(c.Count, 1) }
 
-// RequestSplit counts in Requests and calls Request.
+// RequestSplit implements [connector.ReaderContext].
 func (c *ReaderContext) RequestSplit() {
 	c.Requests++
 	if c.Request != nil {
@@ -152,7 +152,7 @@ func (c *ReaderContext) RequestSplit() {
 	}
 }
 
-// Send adds to Events and calls Event.
+// Send implements [connector.ReaderContext].
 func (c *ReaderContext) Send(event []byte) {
 	c.Events = append(c.Events, event)
 	if c.Event != nil {
@@ -160,7 +160,7 @@ func (c *ReaderContext) Send(event []byte) {
 	}
 }
 
-// Wake counts in Wakes.
+// Wake implements [connector.ReaderContext].
 func (c *ReaderContext) Wake() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -170,7 +170,7 @@ func (c *ReaderContext) Wake() {
 // ErrBadRecord is what BadRecord returns without a dead letter output.
 var ErrBadRecord = errors.New("bad record and no dead-letter output")
 
-// BadRecord adds to Bad, or returns ErrBadRecord without a dead-letter output.
+// BadRecord implements [connector.ReaderContext]: it keeps the record in Bad.
 func (c *ReaderContext) BadRecord(r connector.BadRecord) error {
 	if c.NoDeadLetter {
 		return ErrBadRecord

@@ -23,6 +23,8 @@ type SourceJob[T any] struct {
 	// assigned lists the splits given to each reader since the last
 	// checkpoint, for AddSplitsBack.
 	assigned [][]connector.Split
+	// added tells which readers the enumerator knows.
+	added []bool
 	// checkpoint is the number of the last one.
 	checkpoint uint64
 }
@@ -59,7 +61,7 @@ func (s SourceState) AllSplits() []connector.Split { return slices.Concat(s.Spli
 // is nil, else from a checkpoint whose splits are dealt out in turn, whatever
 // the number of readers was.
 func StartSource[T any](env connector.Env, s connector.Source[T], readers int, from *SourceState) (*SourceJob[T], error) {
-	j := &SourceJob[T]{Env: env, source: s, assigned: make([][]connector.Split, readers)}
+	j := &SourceJob[T]{Env: env, source: s, assigned: make([][]connector.Split, readers), added: make([]bool, readers)}
 	var restored []byte
 	if from != nil {
 		restored, j.checkpoint = from.Enumerator, from.Checkpoint
@@ -89,6 +91,7 @@ func StartSource[T any](env connector.Env, s connector.Source[T], readers int, f
 		j.Readers = append(j.Readers, r)
 	}
 	for i := range readers {
+		j.added[i] = true
 		e.AddReader(i)
 	}
 	return j, nil
@@ -251,6 +254,7 @@ func (j *SourceJob[T]) RestartReader(subtask int, restored []connector.Split, ke
 	if err := old.Reader.Close(); err != nil {
 		return fmt.Errorf("close reader %d: %w", subtask, err)
 	}
+	j.added[subtask] = false
 	back := j.assigned[subtask]
 	j.assigned[subtask] = nil
 	d, err := j.makeReader(subtask, copySplits(restored))
@@ -262,6 +266,7 @@ func (j *SourceJob[T]) RestartReader(subtask int, restored []connector.Split, ke
 	if len(back) > 0 {
 		j.enumerator.AddSplitsBack(back, subtask)
 	}
+	j.added[subtask] = true
 	j.enumerator.AddReader(subtask)
 	return nil
 }
@@ -292,6 +297,12 @@ func (c enumeratorContext[T]) Parallelism() int   { return len(c.j.assigned) }
 
 func (c enumeratorContext[T]) Assign(subtask int, splits ...connector.Split) {
 	splits = copySplits(splits)
+	if !c.j.added[subtask] {
+		c.j.queue = append(c.j.queue, func() error {
+			return fmt.Errorf("the enumerator assigned splits to reader %d before AddReader", subtask)
+		})
+		return
+	}
 	to := c.reader(subtask)
 	c.j.assigned[subtask] = append(c.j.assigned[subtask], splits...)
 	c.j.queue = append(c.j.queue, func() error {

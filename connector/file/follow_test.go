@@ -181,6 +181,36 @@ func TestAFollowedFileThatWasRemovedAfterItWasReadIsForgotten(t *testing.T) {
 	f.expect("b1")
 }
 
+func TestAFileThatWasCutAndGrewBeyondItsOldEndIsReadFromItsBegin(t *testing.T) {
+	f := startFollow(t)
+	f.append("/log/a.log", "a1\n")
+	f.expect("a1")
+	file, err := f.disk.OpenAppend("/log/a.log")
+	f.must(err)
+	f.must(file.Truncate(0))
+	f.append("/log/a.log", "b1\nb2\n")
+	f.expect("b1 b2")
+	f.expect("")
+}
+
+func TestAFileThatWasCutWhileTheJobWasDownIsReadFromItsBegin(t *testing.T) {
+	f := startFollow(t)
+	f.append("/log/a.log", "first\n"+strings.Repeat("x", 1500)+"\nlast\n")
+	if got := f.look(); len(got) != 5+1+1500+1+4 {
+		t.Fatalf("%d bytes", len(got))
+	}
+	state := f.checkpoint()
+	file, err := f.disk.OpenAppend("/log/a.log")
+	f.must(err)
+	f.must(file.Truncate(1400)) // the fingerprint still fits
+	f.append("/log/a.log", "\n")
+	f.restore(state)
+	if got := f.look(); !strings.HasPrefix(got, "first x") {
+		t.Fatalf("%.20q", got)
+	}
+	f.expect("")
+}
+
 func TestFollowCannotBeSwitchedOnForAnOldCheckpoint(t *testing.T) {
 	f := startFollow(t)
 	state := f.checkpoint()

@@ -175,3 +175,22 @@ type memoryFile struct {
 func (m memoryFile) ReadAt(p []byte, off int64) (int, error) {
 	return bytes.NewReader(m.data).ReadAt(p, off)
 }
+
+func FuzzStageName(f *testing.F) {
+	f.Add("job", "sink", "job", "sink~x", 3)
+	f.Add("a~b", "c", "a", "b~c", 0)
+	f.Add("", "a/../b", "%2F", string(bytes.Repeat([]byte("long"), 100)), 1)
+	f.Fuzz(func(t *testing.T, job, operator, job2, operator2 string, subtask int) {
+		owner, other := stageOwner(job, operator, "part"), stageOwner(job2, operator2, "part")
+		name := stageName(owner, subtask&0xffff, 1<<63, 1<<63, 1<<30)
+		if !fs.ValidPath(name) || bytes.ContainsAny([]byte(name), "/\\") || len(name) > 255 {
+			t.Fatalf("%q is no name of a file", name)
+		}
+		if got, ok := stageSubtask(owner, name); !ok || got != subtask&0xffff {
+			t.Fatalf("%q is of subtask %d, %v", name, got, ok)
+		}
+		if _, ours := stageSubtask(other, name); ours != (job == job2 && operator == operator2) {
+			t.Fatalf("%q: owned by %q is %v", name, other, ours)
+		}
+	})
+}

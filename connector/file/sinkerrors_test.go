@@ -79,6 +79,22 @@ func TestS366APartThatIsNowhereFailsUnlessPartsMayBeTaken(t *testing.T) {
 	contains(t, failed(t, c, false, cs), "neither there nor staged")
 }
 
+func TestAStagedPartThatTheDiskCutIsNotPublished(t *testing.T) {
+	dir := t.TempDir()
+	w, c := openSink(t, file.LinesSink(dir), osContext())
+	write(t, w, "one")
+	cs := prepare(t, w, 1)
+	staged, err := filepath.Glob(filepath.Join(dir, ".staging", "*"))
+	if err != nil || len(staged) != 1 {
+		t.Fatal(staged, err)
+	}
+	if err := os.Truncate(staged[0], 2); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, failed(t, c, true, cs), "has 2 bytes, 4 were written", "lost data")
+	want(t, tree(t, dir), "staged")
+}
+
 func TestAStagedPartThatWasDamagedFailsTheCheckpoint(t *testing.T) {
 	dir := t.TempDir()
 	w, _ := openSink(t, file.LinesSink(dir).MaxPartBytes(1), osContext())

@@ -18,7 +18,7 @@ type Config struct {
 	// Records is the least number of bids. 0 means 20 million.
 	Records uint64
 	// Rate bounds the events a second of every child but the last, so that
-	// there is something left to kill. 0 means 700,000. The last child runs as
+	// there is something left to kill. 0 means 400,000. The last child runs as
 	// fast as it can.
 	Rate float64
 	// Interval between checkpoints. 0 means 200 ms.
@@ -68,7 +68,7 @@ func Run(cfg Config) error {
 		cfg.Records = 20_000_000
 	}
 	if cfg.Rate == 0 {
-		cfg.Rate = 700_000
+		cfg.Rate = 400_000
 	}
 	if cfg.Interval == 0 {
 		cfg.Interval = 200 * time.Millisecond

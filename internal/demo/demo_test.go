@@ -26,7 +26,7 @@ func small(t *testing.T) (Config, *bytes.Buffer) {
 			t.Log(out)
 		}
 	})
-	return Config{Records: 1_000_000, Rate: 60_000, Interval: 20 * time.Millisecond, Dir: t.TempDir(), Out: out}, out
+	return Config{Records: 1_000_000, Rate: 15_000, Interval: 20 * time.Millisecond, Dir: t.TempDir(), Out: out}, out
 }
 
 func TestS413TheDemoIsExactAfterEveryKill(t *testing.T) {

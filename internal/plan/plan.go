@@ -100,7 +100,10 @@ func Make(g *Graph, o Options) (*Plan, error) {
 		// the chain. State is in key groups all the same, so that a later run
 		// at another parallelism finds it.
 		straight := p.Partition[i] == Forward || e.Partition == Hash && from == 1 && to == 1
-		p.Chained[i] = straight && inputs[e.To] == 1 && !g.Nodes[e.To].NoChain && !g.Nodes[e.From].NoChain
+		apart := (g.Nodes[e.To].NoChain || g.Nodes[e.From].NoChain) && !g.Nodes[e.To].Committer
+		// A committer stays with its writer: it removes what earlier attempts
+		// left behind before the writer begins, and barriers cannot part them.
+		p.Chained[i] = straight && inputs[e.To] == 1 && !apart
 	}
 	p.makeVertices(parallelism)
 	p.makeExchanges()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/cutwater-io/cutwater/connector"
@@ -86,7 +87,8 @@ type Task struct {
 	sourceOut operator.Control    // behind the source: where its time goes
 	receivers []operator.Receiver // by gate
 	inputs    *inputs
-	mark      func(watermark int64) // of the channel being read
+	mark      func(watermark int64) (stop bool) // of the channel being read
+	reading   reading
 	outputs   []timedOutput
 
 	aligner   *barrier.Aligner
@@ -94,11 +96,15 @@ type Task struct {
 	async     map[ident.CheckpointID]*asyncPart
 	asyncEnd  chan struct{} // receives one value per ended asynchronous part
 
-	pollAt    int64 // task clock at which the source is polled again; 0: at once
-	held      bool  // not reading: there is no room for results
-	dataEnded bool  // no more records: waiting for the final checkpoint
-	allEnded  bool  // the whole job's data has ended
-	finish    bool  // Finish was said: nothing can be lost any more
+	pollAt    int64          // task clock at which the source is polled again; 0: at once
+	held      bool           // not reading: there is no room for results, or a firing is under way
+	dataEnded bool           // no more records: waiting for the final checkpoint
+	ending    bool           // the end of data has begun, and operators have still to finish
+	draining  bool           // final results are wanted
+	finished  int            // operators of the chain whose Finish was called
+	allEnded  bool           // the whole job's data has ended
+	triggers  []func() error // wait until nothing is busy
+	finish    bool           // Finish was said: nothing can be lost any more
 	drained   bool
 	overdrawn int64
 	opened    []io.Closer // while restoring
@@ -124,7 +130,7 @@ func New(cfg Config) *Task {
 	return &Task{
 		cfg: cfg, vertex: v,
 		name:     fmt.Sprintf("%s (%d/%d)", cfg.Plan.VertexName(v.ID), cfg.Attempt.Subtask.Index+1, v.Parallelism),
-		mail:     mailbox{waker: cfg.Waker},
+		mail:     mailbox{waker: cfg.Waker, waiting: new(atomic.Bool)},
 		async:    map[ident.CheckpointID]*asyncPart{},
 		asyncEnd: make(chan struct{}, 64),
 	}
@@ -172,6 +178,12 @@ func (t *Task) Run(ctx context.Context) error {
 			err = errors.Join(err, fmt.Errorf("close operator %q: %w", l.name, e))
 		}
 	}
+	if t.reading.records != nil {
+		// A firing was cut off, or a panic went through the operators: their last
+		// words may have named its record, so it could not go back earlier.
+		t.reading.records.Release()
+	}
+	t.closeRestored()
 	t.cfg.Inbox.Close()
 	t.arena.Close()
 	if err != nil && !errors.Is(err, ErrCanceled) {
@@ -199,22 +211,33 @@ func (t *Task) run(ctx context.Context) error {
 	return t.loop(ctx)
 }
 
-// endData runs the end of input: time goes to its end, operators emit what they
+// endData begins the end of input: time goes to its end, operators emit what they
 // hold, and the channels behind learn that no records follow.
 func (t *Task) endData(drain bool) error {
-	t.dataEnded = true
-	if drain {
-		if t.pull != nil {
-			t.sourceOut.Watermark(watermark.EndOfTime)
+	t.dataEnded, t.ending, t.draining = true, true, drain
+	if drain && t.pull != nil {
+		t.sourceOut.Watermark(watermark.EndOfTime)
+	}
+	return t.finishData()
+}
+
+// finishData goes on with the end of input until an operator has much to fire.
+func (t *Task) finishData() error {
+	for t.draining && t.finished < len(t.chain) {
+		if t.shared.Firing > 0 {
+			return nil
 		}
-		for _, l := range t.chain {
-			if err := l.op.Finish(); err != nil {
-				return err
-			}
+		t.finished++
+		if err := t.chain[t.finished-1].op.Finish(); err != nil {
+			return err
 		}
 	}
+	if t.shared.Firing > 0 {
+		return nil
+	}
+	t.ending = false
 	for _, o := range t.outputs {
-		o.Event(batch.Element{Kind: batch.KindEndOfData, Drain: drain})
+		o.Event(batch.Element{Kind: batch.KindEndOfData, Drain: t.draining})
 	}
 	t.cfg.Reporter.EndOfData()
 	if !t.cfg.Checkpoints {

@@ -200,8 +200,11 @@ func DecodeSplits(b []byte) ([]connector.Split, error) {
 
 func decodeSplit(b []byte) (connector.Split, error) {
 	splits, err := DecodeSplits(b)
-	if err != nil || len(splits) != 1 {
-		return connector.Split{}, fmt.Errorf("decode split: %d found in one element (%w)", len(splits), err)
+	if err != nil {
+		return connector.Split{}, err
+	}
+	if len(splits) != 1 {
+		return connector.Split{}, fmt.Errorf("decode split: %d found in one element", len(splits))
 	}
 	return splits[0], nil
 }
