@@ -346,8 +346,9 @@ func (t *Table[K, V]) Close() {
 
 func (t *Table[K, V]) dropPages() {
 	batch := make([]uintptr, 0, 256)
+	frozen := t.snaps.frozen.Load() // only the task raises it
 	for p := range t.eachPage {
-		if t.snaps.retire(p, headerOf(p).version) {
+		if frozen > 0 && t.snaps.retire(p, headerOf(p).version) {
 			continue
 		}
 		if batch = append(batch, p); len(batch) == cap(batch) {
