@@ -39,6 +39,16 @@ func (jm *JobMaster) deleteObjects(names []string) {
 	})
 }
 
+// discardAck deletes what an acknowledgement owns that came too late or from an
+// attempt of the past. One that was delivered twice names the objects of a
+// checkpoint that has completed meanwhile: those belong to the checkpoint, and are
+// deleted with it.
+func (jm *JobMaster) discardAck(id ident.CheckpointID) {
+	if _, complete := jm.complete[id]; !complete {
+		jm.deleteObjects(objectsOf(jm.lastAck))
+	}
+}
+
 // discard drops what is held for an aborted checkpoint.
 func (jm *JobMaster) discard(id ident.CheckpointID) {
 	h := jm.held[id]

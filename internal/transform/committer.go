@@ -198,7 +198,7 @@ func (c *committer) commit(restored bool) error {
 				left = append(left, item)
 			}
 			if i < len(outcomes) && outcomes[i] == connector.Failed && err == nil {
-				err = errors.New("a transaction can never be committed")
+				err = fmt.Errorf("a transaction can never be committed: %w", operator.ErrPermanent)
 			}
 		}
 		if err != nil && first == nil {
