@@ -76,6 +76,9 @@ func keyed[K comparable, T, U any](ks KeyedStream[K, T], kind string, values boo
 // f reads and changes in place, and that begins as the zero value. The state is
 // in every checkpoint. S may hold anything but functions, channels, interfaces
 // and unexported fields; the pointer is valid during the call only.
+//
+// Records of a key come in the order their sender sent them. c.Clear forgets the
+// state of the key.
 func (ks KeyedStream[K, T]) Stateful[S, U any](f func(c *Ctx[K], s *S, v T, out *Emitter[U]) error, opts ...Option) Stream[U] {
 	return stateful(ks, Handler[K, S, T, U]{OnRecord: f}, opts, function(f))
 }
@@ -85,7 +88,12 @@ func (ks KeyedStream[K, T]) StatefulRef[S, U any](f func(c *Ctx[K], s *S, v *T, 
 	return stateful(ks, Handler[K, S, T, U]{OnRecordRef: f}, opts, function(f))
 }
 
-// Handle is Stateful with timers.
+// Handle is Stateful with timers. c.EventTimer and c.ProcessingTimer ask for a call
+// of h.OnTimer for the same key, with its state and the time asked for as event
+// time of what it emits. Timers are in every checkpoint, and each fires once,
+// whatever is restored at whatever parallelism. They fire in the order of their
+// times over all keys of a subtask; a watermark is passed on behind the timers it
+// makes due. A timer may set timers.
 func (ks KeyedStream[K, T]) Handle[S, U any](h Handler[K, S, T, U], opts ...Option) Stream[U] {
 	var fns []uintptr
 	for _, f := range []any{h.OnRecord, h.OnRecordRef, h.OnTimer} {
@@ -114,7 +122,8 @@ func stateful[K comparable, S, T, U any](ks KeyedStream[K, T], h Handler[K, S, T
 }
 
 // Reduce combines the records of each key, one after the other, and emits what
-// they have become after each record.
+// they have become after each record. What is emitted is also the state, so reduce
+// must not change what its arguments point to.
 func (ks KeyedStream[K, T]) Reduce(reduce func(T, T) T, opts ...Option) Stream[T] {
 	return stateful(ks, Handler[K, transform.Reduced[T], T, T]{
 		OnRecord: func(_ *Ctx[K], s *transform.Reduced[T], v T, out *Emitter[T]) error {

@@ -63,8 +63,10 @@ func (w Watermarks) Every(d time.Duration) Watermarks {
 }
 
 // IdleAfter lets time go on without a split that was looked at and found empty
-// for that long. Time during which the job could not read, because it was busy or
-// held up, does not count. Without it a silent split holds back time for ever.
+// for that long. Time during which the job could not read, because what is behind
+// it had no room or much to fire, does not count. A record makes its split active
+// again before it is passed on. Without IdleAfter a silent split holds back time
+// for ever, also one that is assigned and not read yet.
 func (w Watermarks) IdleAfter(d time.Duration) Watermarks {
 	w.c.Strategy.IdleAfter = d
 	return w
@@ -83,6 +85,11 @@ func (w Watermarks) WhenAllIdle(advance bool) Watermarks {
 
 // EventTime gives each record its event time and starts time flowing. Put it as
 // near to the source as possible: chained behind it, time is kept per split.
+//
+// Times are cut to milliseconds. Watermarks that come from before this operator are
+// dropped, but for the end of time, with which every window fires when the input has
+// ended. How far each split has come is in every checkpoint: after a restore time
+// goes on from there and never back.
 func (s Stream[T]) EventTime(timestamp func(T) time.Time, w Watermarks, opts ...Option) Stream[T] {
 	n, out := then[T, T](s, "event-time", opts)
 	n.factory.Build = transform.EventTime(func(v *T) int64 { return millisOf(timestamp(*v)) }, w.c)

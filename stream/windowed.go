@@ -16,21 +16,41 @@ type WindowedStream[K comparable, T any] struct {
 	win transform.Windowing[T]
 }
 
-// Window cuts each key's records into windows.
+// Window cuts each key's records into windows. A window fires when the watermark
+// reaches its last millisecond: it then emits a result for each key that has records
+// in it, with that millisecond as event time. Windows fire in the order of their
+// ends, the keys of a window in no particular order; windows without records do not
+// fire, and holes in time cost nothing.
+//
+// A record belongs to the windows that its event time says, however late it comes,
+// as long as one of them still takes records: a record behind the watermark counts
+// in sliding windows that are still open and in the session it touches. A record
+// in a gap between windows (slide larger than size) belongs to none and is left out.
+//
+// By the wall clock (window.ProcessingTime) a record belongs to the window of the
+// moment it is processed in; windows whose end passes while the job is down fire
+// when it is up again, and those that are open at the end of the input fire then.
+//
+// After a restore time goes on from where it was at the checkpoint, so no window
+// fires twice. A change of parallelism in a job whose inputs go idle may let a
+// record count that would have been late.
 func (ks KeyedStream[K, T]) Window(a window.Assigner) WindowedStream[K, T] {
 	return WindowedStream[K, T]{ks: ks, win: transform.Windowing[T]{Assigner: a}}
 }
 
-// AllowedLateness keeps a window for that long after it fired. A record that comes
-// meanwhile counts and makes the window emit its key's result again. The default
-// is 0: a window that fired is gone.
+// AllowedLateness keeps a window for that long, in event time, after it fired. A
+// record that comes meanwhile counts and makes the window emit its key's result
+// once more, with all records so far; each such record does. The default is 0: a
+// window that fired is gone. By the wall clock nothing is late and it has no
+// effect.
 func (w WindowedStream[K, T]) AllowedLateness(d time.Duration) WindowedStream[K, T] {
 	w.win.LatenessMillis = d.Milliseconds()
 	return w
 }
 
 // LateTo sends records that come too late for all their windows to a side output
-// of the windowed operator. Otherwise they are counted and dropped.
+// of the windowed operator, with the event time they have. Without it they are
+// dropped. Both ways they are counted.
 func (w WindowedStream[K, T]) LateTo(tag Tag[T]) WindowedStream[K, T] {
 	w.win.Late = tag
 	return w
@@ -52,16 +72,20 @@ func (w WindowedStream[K, T]) Aggregate[A, V any](a agg.Agg[T, A, V], opts ...Op
 	return windowed[K, T, A, window.Result[K, V]](w, transform.Aggregating[K](a), true, opts)
 }
 
-// Reduce combines the records of each key and window pairwise and emits the last
-// value, with the window's last millisecond as event time. (A stream of
+// Reduce combines the records of each key and window pairwise, in the order they
+// came (of sliding windows: pane by pane), and emits the last value. reduce must
+// not change what its arguments point to: they may be in other windows too. The
+// result comes with the window's last millisecond as event time. (A stream of
 // window.Result would be built from T, which Go's generic methods do not allow;
 // use Aggregate where the window is needed.)
 func (w WindowedStream[K, T]) Reduce(reduce func(T, T) T, opts ...Option) Stream[T] {
 	return windowed[K, T, transform.Reduced[T], T](w, transform.Reducing[K](reduce), true, opts, function(reduce))
 }
 
-// Process keeps all records of a window and calls f when it fires. Aggregate is
-// much cheaper where it is enough.
+// Process keeps all records of a window and calls f when it fires, with the records
+// in the order they came (of sliding windows: pane by pane). The slice is f's: it
+// may be sorted and kept; what the records point to must not be changed. Aggregate
+// is much cheaper where it is enough.
 func (w WindowedStream[K, T]) Process[U any](f func(key K, w window.Window, records []T, out *Emitter[U]) error, opts ...Option) Stream[U] {
 	return windowed[K, T, transform.Collected[T], U](w, transform.Collecting[K](f), true, opts, function(f))
 }

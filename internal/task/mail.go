@@ -63,14 +63,16 @@ func (m *mailbox) close() {
 	m.mu.Unlock()
 }
 
-// Trigger is TriggerCheckpoint. False: the task has ended.
+// Trigger is TriggerCheckpoint. False: the task has ended. While something is
+// under way that must end before a barrier, triggers wait, in their order; other
+// mail does not.
 func (t *Task) Trigger(id ident.CheckpointID, timestampMillis int64) bool {
 	trigger := func() error {
 		t.tick()
 		return t.stepTask(barrier.Trigger{Checkpoint: id, TimestampMillis: timestampMillis, Now: t.moment()})
 	}
 	return t.mail.post(func() error {
-		if t.busy() {
+		if t.busy() || len(t.triggers) > 0 {
 			t.triggers = append(t.triggers, trigger)
 			return nil
 		}
