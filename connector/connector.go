@@ -94,8 +94,10 @@ type File interface {
 }
 
 // EnumeratorContext is the enumerator's side of the event gateway. Calls may be
-// made from any goroutine; what they send is delivered in order, and is either
-// part of a checkpoint on both sides or on neither.
+// made from any goroutine, and what they send is delivered in order. What is sent
+// from the enumerator's goroutine is either part of a checkpoint on both sides or
+// on neither; so splits that Snapshot stores are assigned from there, for example
+// in done of CallAsync.
 type EnumeratorContext interface {
 	// Env is the world.
 	Env() Env

@@ -74,7 +74,7 @@ func (jm *JobMaster) act(a checkpoint.Action) {
 	case *checkpoint.KeepAck:
 		jm.hold(a.ID).acks[a.Attempt] = jm.lastAck
 	case *checkpoint.DiscardAck:
-		jm.deleteObjects(objectsOf(jm.lastAck))
+		jm.discardAck(a.ID)
 	case *checkpoint.WriteManifest:
 		jm.writeManifest(a)
 	case *checkpoint.Publish:

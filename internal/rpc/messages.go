@@ -13,11 +13,17 @@
 package rpc
 
 import (
+	"errors"
+
 	"github.com/cutwater-io/cutwater/internal/barrier"
 	"github.com/cutwater-io/cutwater/internal/ident"
 	"github.com/cutwater-io/cutwater/internal/manifest"
 	"github.com/cutwater-io/cutwater/internal/operator"
 )
+
+// ErrUnknownTask is the answer to a message for an attempt that is not there: it has
+// ended, or the message is from a JobMaster of the past.
+var ErrUnknownTask = errors.New("no such task here")
 
 // Deploy starts one attempt of a subtask.
 type Deploy struct {
@@ -76,6 +82,7 @@ type OperatorEvent struct {
 // AcknowledgeCheckpoint carries a subtask's part of a checkpoint.
 type AcknowledgeCheckpoint struct {
 	Token      ident.FencingToken
+	Job        ident.JobID
 	Attempt    ident.AttemptID
 	Checkpoint ident.CheckpointID
 	// States by operator; operators without state are absent.
@@ -102,6 +109,7 @@ type CheckpointMetrics struct {
 // DeclineCheckpoint says that a subtask cannot take part.
 type DeclineCheckpoint struct {
 	Token      ident.FencingToken
+	Job        ident.JobID
 	Attempt    ident.AttemptID
 	Checkpoint ident.CheckpointID
 	Reason     barrier.Reason

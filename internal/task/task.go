@@ -204,10 +204,12 @@ func (t *Task) run(ctx context.Context) error {
 	}
 	t.closeRestored()
 	t.stepTask(barrier.Running{})
-	t.cfg.Reporter.Running()
 	if t.pull != nil {
+		// Before the task counts as running: no checkpoint may come between what
+		// the enumerator has assigned and a reader that it knows.
 		t.shared.Coordinator(t.chain[0].id, operator.EventReaderReady, nil)
 	}
+	t.cfg.Reporter.Running()
 	return t.loop(ctx)
 }
 

@@ -201,7 +201,7 @@ func (c *committer) commit(restored bool) error {
 			if i < len(outcomes) && outcomes[i] == connector.Failed {
 				later = false
 				if err == nil {
-					err = errors.New("a transaction can never be committed")
+					err = fmt.Errorf("a transaction can never be committed: %w", operator.ErrPermanent)
 				}
 			}
 		}
