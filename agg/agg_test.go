@@ -268,6 +268,18 @@ func TestTheValueOfTopNIsACopy(t *testing.T) {
 	}
 }
 
+func TestTopNRestoredWithASmallerNForgetsTheRest(t *testing.T) {
+	acc := fill(agg.TopN(4, number), []rec{{4, 1}, {3, 2}, {2, 3}, {1, 4}})
+	smaller := agg.TopN(2, number)
+	if got := smaller.Get(acc); len(got) != 2 {
+		t.Errorf("got %v", got)
+	}
+	smaller.Add(acc, &rec{5, 5})
+	if want := []rec{{5, 5}, {4, 1}}; !slices.Equal(acc.Best, want) {
+		t.Errorf("kept %v, want %v", acc.Best, want)
+	}
+}
+
 func TestWrongAggregatesSayWhatIsWrong(t *testing.T) {
 	count := agg.Count[rec]()
 	noName, noAdd, noMerge, noGet := count, count, count, count

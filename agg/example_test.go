@@ -120,3 +120,54 @@ func ExampleDistinctRef() {
 	fmt.Println(over(agg.DistinctRef(itemRef)))
 	// Output: 2
 }
+
+// after returns the accumulator itself, as it stands in a checkpoint.
+func after[A, V any](a agg.Agg[sale, A, V]) A {
+	var acc A
+	for _, s := range []sale{{"pear", 120}, {"fig", 80}, {"pear", 100}} {
+		a.Add(&acc, &s)
+	}
+	return acc
+}
+
+func ExampleCountAcc() {
+	fmt.Printf("%+v\n", after(agg.Count[sale]()))
+	// Output: {N:3}
+}
+
+func ExampleSumAcc() {
+	fmt.Printf("%+v\n", after(agg.Sum(cents)))
+	// Output: {Sum:300}
+}
+
+func ExampleAvgAcc() {
+	fmt.Printf("%+v\n", after(agg.Avg(cents)))
+	// Output: {Hi:0 Lo:300 Float:0 Count:3}
+}
+
+func ExampleExtremeAcc() {
+	fmt.Printf("%+v\n", after(agg.Max(cents)))
+	// Output: {Value:120 Any:true}
+}
+
+func ExampleTopAcc() {
+	fmt.Printf("%+v\n", after(agg.TopN(1, cents)))
+	// Output: {Best:[{Item:pear Cents:120}]}
+}
+
+func ExampleDistinctAcc() {
+	fmt.Printf("%+v\n", after(agg.Distinct(item)))
+	// Output: {Times:map[fig:1 pear:2]}
+}
+
+type celsius float32
+
+func ExampleNumber() {
+	mean := agg.Avg(func(c celsius) celsius { return c })
+	var acc agg.AvgAcc
+	for _, c := range []celsius{20, 21} {
+		mean.Add(&acc, &c)
+	}
+	fmt.Println(mean.Get(&acc), mean.Sub == nil)
+	// Output: 20.5 true
+}

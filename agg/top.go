@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// TopAcc is the accumulator of [TopN]: at most n records, best first.
+// TopAcc is the accumulator of [TopN]: in Best are at most n records, best first.
 type TopAcc[T any] struct {
 	Best []T
 }
@@ -32,7 +32,9 @@ func TopNFunc[T any](n int, better func(a, b *T) bool) Agg[T, TopAcc[T], []T] {
 		return a
 	}
 	a.Add = func(acc *TopAcc[T], v *T) {
-		best := acc.Best
+		// More than n come from a checkpoint of a program with a larger n.
+		best := acc.Best[:min(len(acc.Best), n)]
+		acc.Best = best
 		if len(best) == n {
 			if !better(v, &best[n-1]) {
 				return // most records end here
@@ -51,6 +53,6 @@ func TopNFunc[T any](n int, better func(a, b *T) bool) Agg[T, TopAcc[T], []T] {
 			a.Add(acc, &other.Best[i])
 		}
 	}
-	a.Get = func(acc *TopAcc[T]) []T { return slices.Clone(acc.Best) }
+	a.Get = func(acc *TopAcc[T]) []T { return slices.Clone(acc.Best[:min(len(acc.Best), n)]) }
 	return a
 }

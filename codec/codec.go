@@ -50,7 +50,10 @@ type EncodeError struct {
 	Err  error  // why
 }
 
+// Error says which part of the value could not be encoded, and why.
 func (e *EncodeError) Error() string { return fmt.Sprintf("codec: encode %s: %v", e.Path, e.Err) }
+
+// Unwrap returns the cause.
 func (e *EncodeError) Unwrap() error { return e.Err }
 
 // Option changes how For and Cloner treat a type.

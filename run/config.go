@@ -4,17 +4,20 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
+	"path/filepath"
 	"runtime"
 	"time"
 
 	"github.com/cutwater-io/cutwater/internal/checkpoint"
 )
 
-// Config of a run. The zero value works.
+// Config of a run. The zero value works: state in .cutwater/<name of the job>, as
+// many subtasks as CPUs, a checkpoint every ten seconds, no restarts.
 type Config struct {
 	// StateDir is the directory that holds the job's log and snapshots. Empty
-	// means .cutwater in the working directory. It belongs to one job, and to
-	// one process at a time.
+	// means .cutwater/<name of the job> in the working directory. It belongs to
+	// one job, and to one process at a time.
 	StateDir string
 	// Ephemeral keeps the state in memory instead, and it is gone with Run:
 	// for tests. StateDir is not used then.
@@ -72,10 +75,16 @@ type Checkpoints struct {
 const (
 	defaultStateDir     = ".cutwater"
 	defaultInterval     = 10 * time.Second
+	minInterval         = 10 * time.Millisecond // as the coordinator's
 	defaultRestartDelay = time.Second
 )
 
-// Restore says where a run starts.
+// Restore says where a run starts: [Latest], [None], or the path of another job's
+// state directory. A path starts the job from the latest checkpoint there, which
+// is copied; the other directory is only read. It is for a job that has no
+// checkpoint of its own yet, and an error for others: a second start with the same
+// path would throw away what the first has done. The other job should be stopped:
+// if it goes on, both write the results that follow that checkpoint.
 type Restore string
 
 const (
@@ -87,9 +96,20 @@ const (
 	None Restore = "none"
 )
 
-func (c Config) withDefaults() Config {
-	if c.StateDir == "" {
-		c.StateDir = defaultStateDir
+// stateDirOf is the state directory of a job that was given none. Each job has its
+// own, so that two programs may run in one working directory. The name is escaped
+// to be one element of a path.
+func stateDirOf(job string) string {
+	name := url.QueryEscape(job)
+	if name[0] == '.' {
+		name = "%2E" + name[1:]
+	}
+	return filepath.Join(defaultStateDir, name)
+}
+
+func (c Config) withDefaults(job string) Config {
+	if c.StateDir == "" && job != "" {
+		c.StateDir = stateDirOf(job)
 	}
 	if c.Parallelism == 0 {
 		c.Parallelism = runtime.GOMAXPROCS(0)
@@ -127,10 +147,15 @@ func (c *Config) validate() error {
 	if c.Parallelism < 1 {
 		errs = append(errs, fmt.Errorf("parallelism %d: it must be at least 1, or 0 for the number of CPUs", c.Parallelism))
 	}
-	if c.Restarts < 0 || c.RestartDelay < 0 {
-		errs = append(errs, errors.New("restarts and their delay must not be negative"))
+	if c.Restarts < 0 {
+		errs = append(errs, fmt.Errorf("%d restarts: give 0 for none, or how often a failed job is restarted", c.Restarts))
 	}
-	if err := c.coordinator().Validate(); err != nil {
+	if c.RestartDelay < 0 {
+		errs = append(errs, fmt.Errorf("a restart delay of %v: give a positive one, or 0 for one second", c.RestartDelay))
+	}
+	if i := c.Checkpoints.Interval; i > 0 && i < minInterval {
+		errs = append(errs, fmt.Errorf("checkpoint interval %v is too short: use at least %v, 0 for the default of %v, or a negative one for no checkpoints", i, minInterval, defaultInterval))
+	} else if err := c.coordinator().Validate(); err != nil {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

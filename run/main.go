@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -19,36 +18,59 @@ import (
 // finished, 1 when it failed, 2 for wrong flags and 130 when it was stopped. It
 // does not return.
 //
-// A program with flags of its own defines them with package flag before it calls
-// Main.
+// A program that has flags of its own calls [ParseFlags] between defining and
+// using them.
 func Main(p *stream.Pipeline) {
+	if !flag.Parsed() {
+		ParseFlags()
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	status := mainStatus(ctx, p, flag.CommandLine, os.Args[1:], os.Stderr)
+	status := mainStatus(ctx, p, &commandLine, os.Stderr)
 	stop()
 	os.Exit(status)
 }
 
-func mainStatus(ctx context.Context, p *stream.Pipeline, flags *flag.FlagSet, args []string, out io.Writer) int {
-	var cfg Config
-	var quiet bool
-	restore := string(Latest)
-	flags.StringVar(&cfg.StateDir, "state", defaultStateDir, "directory of the job's state")
-	flags.IntVar(&cfg.Parallelism, "parallelism", 0, "subtasks of each operator; 0: the number of CPUs")
-	flags.StringVar(&restore, "restore", restore, "where to start: latest (the latest checkpoint) or none (fresh)")
-	flags.DurationVar(&cfg.Checkpoints.Interval, "checkpoint-interval", defaultInterval, "time between checkpoints; negative: none")
-	flags.BoolVar(&cfg.AllowNonRestored, "allow-non-restored", false, "start although the checkpoint holds state of operators that are gone")
-	flags.IntVar(&cfg.Restarts, "restarts", 0, "how often a failed job is restarted from its latest checkpoint")
-	flags.BoolVar(&quiet, "quiet", false, "no progress on standard error")
-	if !flags.Parsed() {
-		if err := flags.Parse(args); err != nil {
-			if errors.Is(err, flag.ErrHelp) {
-				return 0
-			}
-			return 2
-		}
-	}
-	cfg.Restore = Restore(restore)
-	if !quiet {
+// ParseFlags adds the flags of [Main] to those that the program has defined with
+// package flag, and parses the command line. A program whose pipeline depends on
+// its flags needs it, because their values are known only then:
+//
+//	in := flag.String("in", "access.log", "file to read")
+//	run.ParseFlags()
+//	p := stream.New("access-log")
+//	p.From(file.Lines(*in))...
+//	run.Main(p)
+//
+// It is called once, before Main and instead of flag.Parse. Like that, it exits
+// with status 2 when the flags are wrong.
+func ParseFlags() {
+	commandLine.define(flag.CommandLine)
+	flag.Parse()
+}
+
+// mainFlags are the flags of Main.
+type mainFlags struct {
+	cfg     Config
+	restore string
+	quiet   bool
+}
+
+// commandLine is what ParseFlags read. Its zero value is what no flags mean.
+var commandLine mainFlags
+
+func (f *mainFlags) define(flags *flag.FlagSet) {
+	flags.StringVar(&f.cfg.StateDir, "state", "", "directory of the job's state; empty: "+defaultStateDir+" and the name of the job")
+	flags.IntVar(&f.cfg.Parallelism, "parallelism", 0, "subtasks of each operator; 0: the number of CPUs")
+	flags.StringVar(&f.restore, "restore", string(Latest), "where to start: latest (the latest checkpoint), none (fresh), or the path of another job's state directory, to start from a copy of its latest checkpoint")
+	flags.DurationVar(&f.cfg.Checkpoints.Interval, "checkpoint-interval", defaultInterval, "time between checkpoints; negative: none")
+	flags.BoolVar(&f.cfg.AllowNonRestored, "allow-non-restored", false, "start although the checkpoint holds state of operators that are gone")
+	flags.IntVar(&f.cfg.Restarts, "restarts", 0, "how often a failed job is restarted from its latest checkpoint")
+	flags.BoolVar(&f.quiet, "quiet", false, "no progress on standard error")
+}
+
+func mainStatus(ctx context.Context, p *stream.Pipeline, f *mainFlags, out io.Writer) int {
+	cfg := f.cfg
+	cfg.Restore = Restore(f.restore)
+	if !f.quiet {
 		cfg.OnEvent = progress(out)
 	}
 	err := Run(ctx, p, cfg)

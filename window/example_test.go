@@ -104,3 +104,55 @@ func ExampleResult() {
 	fmt.Println(r.Key, r.Window.Start, r.Value)
 	// Output: paris 1970-01-01T00:00:00.000Z 7
 }
+
+func ExampleAssigner() {
+	w := window.Tumbling(time.Minute, window.Offset(15*time.Second))
+	fmt.Println(w.Kind, w.SizeMillis, w.SlideMillis, w.GapMillis, w.OffsetMillis, w.Processing)
+	// Output: tumbling 60000 60000 0 15000 false
+}
+
+func ExampleAssigner_Windows() {
+	// Two seconds every five: most records belong to no window.
+	w := window.Sliding(2*time.Second, 5*time.Second)
+	fmt.Println(len(w.Windows(nil, 6_000)), len(w.Windows(nil, 8_000)))
+	// Output: 1 0
+}
+
+func ExampleAssigner_String() {
+	fmt.Println(window.Session(30 * time.Minute))
+	// Output: session gap 30m0s
+}
+
+func ExampleAssigner_PanesPerWindow() {
+	w := window.Sliding(time.Hour, 7*time.Minute)
+	fmt.Println(w.PanesPerWindow(), "of", w.PaneMillis())
+	// Output: 60 of 60000
+}
+
+func ExampleOption() {
+	opts := []window.Option{window.Offset(time.Hour), window.ProcessingTime()}
+	fmt.Println(window.Tumbling(2*time.Hour, opts...))
+	// Output: tumbling 2h0m0s offset 1h0m0s in processing time
+}
+
+func ExampleMillisOf() {
+	fmt.Println(int64(window.MillisOf(time.Unix(0, -1)))) // the past, not zero
+	// Output: -1
+}
+
+func ExampleWindow_Overlaps() {
+	a, b := window.Window{Start: 0, End: 10}, window.Window{Start: 10, End: 20}
+	fmt.Println(a.Overlaps(b), a.Overlaps(window.Window{Start: 9, End: 19}))
+	// Output: false true
+}
+
+func ExampleWindow_Cover() {
+	c := window.Window{Start: 0, End: 10}.Cover(window.Window{Start: 9, End: 19})
+	fmt.Println(int64(c.Start), int64(c.End))
+	// Output: 0 19
+}
+
+func ExampleWindow_Last() {
+	fmt.Println(window.EndOfStream().Pane(0).Last() == window.MaxMillis)
+	// Output: true
+}

@@ -37,6 +37,9 @@ func (a Assigner) PanesPerWindow() int64 {
 
 // Pane returns the pane of t. Its Start alone identifies it. For sessions it is
 // the session that t alone would make, for the end of the stream the one window.
+//
+// Loops over records keep PaneMillis in a variable and call [Start] with it, which
+// spares the divisor.
 func (a Assigner) Pane(t Millis) Window {
 	t = inTime(t)
 	switch a.Kind {

@@ -165,6 +165,13 @@ func TestTimesAtTheEndsSaturateAndDoNotWrap(t *testing.T) {
 			t.Errorf("a window of the beginning of time is %d to %d", w.Start, w.End)
 		}
 	}
+	single := window.Tumbling(time.Millisecond)
+	if a, b := single.Pane(window.MaxMillis), single.Pane(window.MaxMillis-1); a != b || !a.Contains(window.MaxMillis) {
+		t.Errorf("the last millisecond is in %d to %d, the one before in %d to %d", a.Start, a.End, b.Start, b.End)
+	}
+	if s := window.Start(window.MaxMillis, 1, 0); s != window.MaxMillis-1 {
+		t.Errorf("the last window starts at %d", s)
+	}
 	if s := window.Session(time.Hour).Pane(window.MaxMillis - 5); s.End != window.MaxMillis || !s.Contains(window.MaxMillis) {
 		t.Errorf("the last session is %d to %d", s.Start, s.End)
 	}
@@ -191,6 +198,30 @@ func TestSessionsThatTouchStayTwoAndThoseThatOverlapBecomeOne(t *testing.T) {
 	}
 	if got := b.Cover(a); got != (window.Window{Start: 0, End: 19_999}) {
 		t.Errorf("the merged session is %v", got)
+	}
+}
+
+func TestSessionsAndTheEndOfTheStreamHaveNoPanesAndNoFixedEnds(t *testing.T) {
+	for _, a := range []window.Assigner{window.Session(time.Second), window.EndOfStream()} {
+		if a.PaneMillis() != 0 || a.PanesPerWindow() != 0 || a.NextEnd(5) != window.MaxMillis {
+			t.Errorf("%s: panes of %d ms, %d a window, next end %s", a, a.PaneMillis(), a.PanesPerWindow(), a.NextEnd(5))
+		}
+	}
+	for _, at := range []window.Millis{window.MinMillis, 0, window.MaxMillis} {
+		if !window.EndOfStream().Pane(at).Contains(at) {
+			t.Errorf("the one window does not contain %s", at)
+		}
+	}
+}
+
+func TestTimesOutsideFourDigitYearsAreWrittenAsNumbers(t *testing.T) {
+	for m, want := range map[window.Millis]string{
+		-62_167_219_200_000: "0000-01-01T00:00:00.000Z", -62_167_219_200_001: "-62167219200001ms",
+		253_402_300_799_999: "9999-12-31T23:59:59.999Z", 253_402_300_800_000: "253402300800000ms",
+	} {
+		if got := m.String(); got != want {
+			t.Errorf("%d is written %q, want %q", int64(m), got, want)
+		}
 	}
 }
 

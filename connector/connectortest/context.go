@@ -89,12 +89,25 @@ type WriterContext struct {
 	From              uint64 // the checkpoint restored from
 }
 
-func (c WriterContext) Env() connector.Env   { return c.World }
-func (c WriterContext) Job() string          { return c.JobID }
-func (c WriterContext) Operator() string     { return c.OperatorID }
-func (c WriterContext) Subtask() int         { return c.Index }
-func (c WriterContext) Parallelism() int     { return c.Count }
-func (c WriterContext) Attempt() uint64      { return c.AttemptNumber }
+// Env implements [connector.WriterContext].
+func (c WriterContext) Env() connector.Env { return c.World }
+
+// Job implements [connector.WriterContext].
+func (c WriterContext) Job() string { return c.JobID }
+
+// Operator implements [connector.WriterContext].
+func (c WriterContext) Operator() string { return c.OperatorID }
+
+// Subtask implements [connector.WriterContext].
+func (c WriterContext) Subtask() int { return c.Index }
+
+// Parallelism implements [connector.WriterContext].
+func (c WriterContext) Parallelism() int { return c.Count }
+
+// Attempt implements [connector.WriterContext].
+func (c WriterContext) Attempt() uint64 { return c.AttemptNumber }
+
+// RestoredFrom implements [connector.WriterContext].
 func (c WriterContext) RestoredFrom() uint64 { return c.From }
 
 // A WriterContext knows all that a committer is made with, too.
@@ -122,10 +135,16 @@ type ReaderContext struct {
 
 var _ connector.ReaderContext = (*ReaderContext)(nil)
 
+// Env implements [connector.ReaderContext].
 func (c *ReaderContext) Env() connector.Env { return c.World }
-func (c *ReaderContext) Subtask() int       { return c.Index }
-func (c *ReaderContext) Parallelism() int   { return max(c.Count, 1) }
 
+// Subtask implements [connector.ReaderContext].
+func (c *ReaderContext) Subtask() int { return c.Index }
+
+// Parallelism implements [connector.ReaderContext].
+func (c *ReaderContext) Parallelism() int { return max(c.Count, 1) }
+
+// RequestSplit implements [connector.ReaderContext].
 func (c *ReaderContext) RequestSplit() {
 	c.Requests++
 	if c.Request != nil {
@@ -133,6 +152,7 @@ func (c *ReaderContext) RequestSplit() {
 	}
 }
 
+// Send implements [connector.ReaderContext].
 func (c *ReaderContext) Send(event []byte) {
 	c.Events = append(c.Events, event)
 	if c.Event != nil {
@@ -140,6 +160,7 @@ func (c *ReaderContext) Send(event []byte) {
 	}
 }
 
+// Wake implements [connector.ReaderContext].
 func (c *ReaderContext) Wake() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,6 +170,7 @@ func (c *ReaderContext) Wake() {
 // ErrBadRecord is what BadRecord returns without a dead letter output.
 var ErrBadRecord = errors.New("bad record and no dead-letter output")
 
+// BadRecord implements [connector.ReaderContext]: it keeps the record in Bad.
 func (c *ReaderContext) BadRecord(r connector.BadRecord) error {
 	if c.NoDeadLetter {
 		return ErrBadRecord

@@ -173,6 +173,21 @@ func sinkErrors[T any](t *testing.T, c SinkCase[T]) {
 			}
 		}
 	})
+	t.Run("S367AfterAFailedWriteThereIsNoCheckpoint", func(t *testing.T) {
+		for at := 1; at <= 16; at++ {
+			r := c.run(t, 1)
+			r.must(r.Start())
+			r.disk.FailAt(at, Fault{Err: syscall.EIO, Half: true})
+			// So many that a buffer is written on the way.
+			err := r.Write(20_000)
+			if err == nil {
+				return // no more effects while writing
+			}
+			if _, again := r.Prepare(false); again == nil {
+				t.Fatalf("a write failed (%v), and the checkpoint did not", err)
+			}
+		}
+	})
 	t.Run("S364OneCommitOfThreeFailsAndTheOthersAreCommitted", func(t *testing.T) {
 		r := c.run(t, 3)
 		r.must(r.Start())

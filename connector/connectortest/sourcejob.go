@@ -23,6 +23,8 @@ type SourceJob[T any] struct {
 	// assigned lists the splits given to each reader since the last
 	// checkpoint, for AddSplitsBack.
 	assigned [][]connector.Split
+	// added tells which readers the enumerator knows.
+	added []bool
 	// checkpoint is the number of the last one.
 	checkpoint uint64
 }
@@ -59,7 +61,7 @@ func (s SourceState) AllSplits() []connector.Split { return slices.Concat(s.Spli
 // is nil, else from a checkpoint whose splits are dealt out in turn, whatever
 // the number of readers was.
 func StartSource[T any](env connector.Env, s connector.Source[T], readers int, from *SourceState) (*SourceJob[T], error) {
-	j := &SourceJob[T]{Env: env, source: s, assigned: make([][]connector.Split, readers)}
+	j := &SourceJob[T]{Env: env, source: s, assigned: make([][]connector.Split, readers), added: make([]bool, readers)}
 	var restored []byte
 	if from != nil {
 		restored, j.checkpoint = from.Enumerator, from.Checkpoint
@@ -89,6 +91,7 @@ func StartSource[T any](env connector.Env, s connector.Source[T], readers int, f
 		j.Readers = append(j.Readers, r)
 	}
 	for i := range readers {
+		j.added[i] = true
 		e.AddReader(i)
 	}
 	return j, nil
@@ -176,8 +179,11 @@ func (j *SourceJob[T]) Poll(subtask, limit int) ([]T, error) {
 // or no reader has anything to do. It returns what they emitted.
 func (j *SourceJob[T]) Drain(limit int, stop func(emitted int) bool) ([]T, error) {
 	var all []T
-	for idle := 0; idle < 2; {
+	for idle := 0; idle < 3; {
 		progress := false
+		if idle > 0 {
+			j.RunAsync()
+		}
 		for i := range j.Readers {
 			if stop != nil && stop(len(all)) {
 				return all, nil
@@ -248,6 +254,7 @@ func (j *SourceJob[T]) RestartReader(subtask int, restored []connector.Split, ke
 	if err := old.Reader.Close(); err != nil {
 		return fmt.Errorf("close reader %d: %w", subtask, err)
 	}
+	j.added[subtask] = false
 	back := j.assigned[subtask]
 	j.assigned[subtask] = nil
 	d, err := j.makeReader(subtask, copySplits(restored))
@@ -259,6 +266,7 @@ func (j *SourceJob[T]) RestartReader(subtask int, restored []connector.Split, ke
 	if len(back) > 0 {
 		j.enumerator.AddSplitsBack(back, subtask)
 	}
+	j.added[subtask] = true
 	j.enumerator.AddReader(subtask)
 	return nil
 }
@@ -289,6 +297,12 @@ func (c enumeratorContext[T]) Parallelism() int   { return len(c.j.assigned) }
 
 func (c enumeratorContext[T]) Assign(subtask int, splits ...connector.Split) {
 	splits = copySplits(splits)
+	if !c.j.added[subtask] {
+		c.j.queue = append(c.j.queue, func() error {
+			return fmt.Errorf("the enumerator assigned splits to reader %d before AddReader", subtask)
+		})
+		return
+	}
 	to := c.reader(subtask)
 	c.j.assigned[subtask] = append(c.j.assigned[subtask], splits...)
 	c.j.queue = append(c.j.queue, func() error {

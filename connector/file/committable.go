@@ -39,7 +39,7 @@ func decodeCommittable(data []byte) (committable, error) {
 	c.crc = uint32(crc)
 	// Names come from a snapshot and end in Rename and Remove: they must not
 	// lead out of the directory.
-	inStaging := c.staged != "" && !strings.ContainsAny(c.staged, `/\`) && c.staged != "." && c.staged != ".."
+	inStaging := fs.ValidPath(c.staged) && c.staged != "." && !strings.ContainsAny(c.staged, `/\`)
 	if uint64(c.crc) != crc || !inStaging || !fs.ValidPath(c.target) || c.target == "." || strings.Contains(c.target, `\`) {
 		return committable{}, fmt.Errorf("file sink: committable for %q at %q: %w", c.staged, c.target, errMalformed)
 	}

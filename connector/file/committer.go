@@ -113,7 +113,7 @@ func (c *committer) publish(k committable, restored bool) (connector.Outcome, er
 	case restored && c.taken:
 		return connector.Committed, nil
 	default:
-		return connector.Failed, fmt.Errorf("it is neither there nor staged as %s: it was lost, or published and then removed (see PartsMayBeTaken)", staged)
+		return connector.Failed, fmt.Errorf("it is neither there nor staged as %s: it was lost, or published and then removed (see PartsMayBeTaken), or written on another machine (the directory must be shared)", staged)
 	}
 }
 

@@ -46,6 +46,8 @@ type cursor struct {
 	final bool // nothing will be appended: what is there without a newline is a record
 	over  int64
 	raw   []byte // begin of the record that is passed over
+	// needHeader: the header has not been met; a followed file may be empty.
+	needHeader bool
 
 	// start is where the record returned last begins, for error messages.
 	start position
@@ -54,6 +56,20 @@ type cursor struct {
 // next returns the next record of at most maxRecord bytes and moves behind it.
 // The record is valid until the next call.
 func (c *cursor) next(frame func([]byte, bool) (int, int), maxRecord int) (record []byte, f found, err error) {
+	if frame == nil && c.over == 0 {
+		// What nearly every call meets: a line that is in the buffer.
+		if n := bytes.IndexByte(c.buf[c.r:c.w], '\n'); n >= 0 && n <= maxRecord {
+			record = c.buf[c.r : c.r+n]
+			c.start = c.pos
+			c.r += n + 1
+			c.pos.offset += int64(n) + 1
+			c.pos.line++
+			if n > 0 && record[n-1] == '\r' {
+				record = record[:n-1]
+			}
+			return record, foundRecord, nil
+		}
+	}
 	for {
 		if c.over > 0 {
 			return c.passOver(maxRecord)

@@ -25,8 +25,8 @@
 //
 // # Writing
 //
-// [Sink], [SinkFunc], [LinesSink], [JSONSink] and [CSVSink] write part files. A
-// part is invisible (in the directory .staging) until the checkpoint that
+// [Sink], [SinkFunc], [LinesSink], [JSONSink] and [CSVSink] write part files, and
+// [DeadLetters] those of input that could not be read. A part is invisible (in the directory .staging) until the checkpoint that
 // contains its records is complete; then it is published by one rename and
 // never touched again. A reader of the directory that ignores .staging sees
 // every record exactly once, also after crashes.

@@ -2,6 +2,7 @@ package file
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,6 +33,9 @@ func newEnumerator(ctx connector.EnumeratorContext, globs []string, restored []b
 	if restored == nil {
 		return e, nil
 	}
+	if err := checkMode(restored, enumeratorVersion); err != nil {
+		return nil, err
+	}
 	d := decoder{data: restored}
 	d.version(enumeratorVersion)
 	e.listed = d.uint() == 1
@@ -40,6 +44,15 @@ func newEnumerator(ctx connector.EnumeratorContext, globs []string, restored []b
 		return nil, fmt.Errorf("file source: restore the list of files: %w: it was written by another version or another source", err)
 	}
 	return e, nil
+}
+
+// checkMode finds out that Follow was switched on or off since the checkpoint: the
+// positions of one kind mean nothing to the other.
+func checkMode(restored []byte, want byte) error {
+	if len(restored) > 0 && restored[0] != want && (restored[0] == enumeratorVersion || restored[0] == followerVersion) {
+		return errors.New("file source: the checkpoint was taken by a source with Follow, and this one is without, or the other way round: change it back, or give the source another name to start it fresh")
+	}
+	return nil
 }
 
 func appendSplits(dst []byte, splits []connector.Split) []byte {

@@ -15,6 +15,9 @@ func checkGlob(pattern string) error {
 	if pattern == "" {
 		return errors.New("file source: the pattern is empty: name the files to read, for example \"data/*.txt\"")
 	}
+	if strings.Contains(pattern, "**") {
+		return fmt.Errorf("file source: pattern %q: \"**\" is not known: write one pattern for each depth, such as \"a/*.txt\" and \"a/*/*.txt\"", pattern)
+	}
 	if _, err := filepath.Match(pattern, ""); err != nil {
 		return fmt.Errorf("file source: pattern %q: %w", pattern, err)
 	}

@@ -35,7 +35,8 @@ func openInput(files connector.Files, path string) (*input, error) {
 	case strings.HasSuffix(path, ".gz"):
 		z, err := gzip.NewReader(struct{ io.Reader }{f})
 		if errors.Is(err, io.EOF) {
-			return in, nil // no byte at all: an empty file
+			in.unpack = strings.NewReader("") // no byte at all: an empty file
+			return in, nil
 		}
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("unpack gzip: %w", err), f.Close())

@@ -21,30 +21,44 @@ func openCursor(files connector.Files, s split, buf []byte, frame func([]byte, b
 	return c, nil
 }
 
-// begin brings a fresh cursor to the position of its split. The header is read
-// also when the position is behind it: the format needs it.
+// begin brings a fresh cursor to the position of its split.
 func (c *cursor) begin(frame func([]byte, bool) (int, int), header func([]byte) error, maxRecord int) error {
 	if err := c.identify(); err != nil {
 		return err
 	}
-	if header != nil {
-		record, f, err := c.next(frame, maxRecord)
-		switch {
-		case err != nil:
-			return err
-		case f == foundBad:
-			return fmt.Errorf("the header is longer than %d bytes (see MaxLine)", maxRecord)
-		case f == foundRecord:
-			if err := header(record); err != nil {
-				return err
-			}
-		}
+	return c.advanceToPosition(frame, header, maxRecord)
+}
+
+// advanceToPosition reads the header, also when the position is behind it,
+// because the format needs it, and goes to the position.
+func (c *cursor) advanceToPosition(frame func([]byte, bool) (int, int), header func([]byte) error, maxRecord int) error {
+	c.needHeader = header != nil
+	if err := c.tryHeader(frame, header, maxRecord); err != nil {
+		return err
 	}
 	if want := c.split.pos; want.offset > c.pos.offset {
 		if c.buf == nil {
 			c.buf = make([]byte, bufferBytes)
 		}
 		return c.jump(want)
+	}
+	return nil
+}
+
+// tryHeader takes the header, if the format has one and it is there yet.
+func (c *cursor) tryHeader(frame func([]byte, bool) (int, int), header func([]byte) error, maxRecord int) error {
+	if !c.needHeader {
+		return nil
+	}
+	record, f, err := c.next(frame, maxRecord)
+	switch {
+	case err != nil:
+		return err
+	case f == foundBad:
+		return fmt.Errorf("the header is longer than %d bytes (see MaxLine)", maxRecord)
+	case f == foundRecord:
+		c.needHeader = false
+		return header(record)
 	}
 	return nil
 }

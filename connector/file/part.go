@@ -18,6 +18,7 @@ type part struct {
 	file   connector.File
 	path   string // for errors and for Remove
 	bucket string
+	number int // in the order in which the writer began its parts
 	begun  time.Time
 	used   uint64 // the writer's record number of the last use
 	buf    []byte // what is not yet written

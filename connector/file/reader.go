@@ -128,6 +128,15 @@ func (r *reader[T]) finish(out *connector.Output[T]) error {
 // so that a file full of them does not keep the subtask from its mail.
 func (r *reader[T]) read(out *connector.Output[T], limit int) (n int, f found, err error) {
 	c := r.cur
+	if c.needHeader {
+		err := c.tryHeader(r.format.frame, r.format.header, r.maxLine)
+		if err != nil {
+			return 0, foundEnd, fmt.Errorf("file source: read %s: %w", c.split.path, err)
+		}
+		if c.needHeader && !c.final {
+			return 0, foundIdle, nil
+		}
+	}
 	var zero T
 	for n < limit {
 		record, f, err := c.next(r.format.frame, r.maxLine)

@@ -116,5 +116,5 @@ func TestPartsRollBySizeAndByBucket(t *testing.T) {
 	write(t, w, "a1", "b1", "a2", "a3", "a4", "b2")
 	commit(t, c, 5, prepare(t, w, 5))
 	want(t, tree(t, dir),
-		`k=a/p-0-5-0.log="a1\na2\na3\n"`, `k=a/p-0-5-1.log="a4\n"`, `k=b/p-0-5-2.log="b1\nb2\n"`)
+		`k=a/p-0-5-0.log="a1\na2\na3\n"`, `k=a/p-0-5-2.log="a4\n"`, `k=b/p-0-5-1.log="b1\nb2\n"`)
 }

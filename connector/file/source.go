@@ -96,10 +96,39 @@ func (s *Source[T]) MaxLine(bytes int) *Source[T] {
 	return &c
 }
 
+// Follow makes the source endless: it reads files to their end and goes on when
+// they grow or new ones appear, looking once a second ([Source.FollowEvery]). No
+// file need be there at the start.
+//
+// A file is known by its inode and the first 1024 bytes, not by its name: when it
+// is renamed (log rotation) the rest of it is read, and a new file of the old
+// name is another file. A file that is cut to be written anew (copytruncate) is
+// read from its begin again; what was written between the last look and the cut
+// is lost, so rotation by renaming is better. A last line without its newline is
+// not yet a record, until the file is renamed or removed. Compressed files are
+// read once; they must be moved into place when they are complete.
+//
+// Each file keeps an open file descriptor until it is renamed or removed.
+func (s *Source[T]) Follow() *Source[T] { return s.FollowEvery(DefaultFollowEvery) }
+
+// FollowEvery is [Source.Follow] with the time between two looks. Zero or less
+// means [DefaultFollowEvery].
+func (s *Source[T]) FollowEvery(d time.Duration) *Source[T] {
+	c := *s
+	c.follow = d
+	if d <= 0 {
+		c.follow = DefaultFollowEvery
+	}
+	return &c
+}
+
 // Enumerator implements [connector.Source].
 func (s *Source[T]) Enumerator(ctx connector.EnumeratorContext, restored []byte) (connector.Enumerator, error) {
-	if err := s.validate(); err != nil {
+	if err := s.Validate(); err != nil {
 		return nil, err
+	}
+	if s.follow > 0 {
+		return newFollower(ctx, s.globs, s.follow, restored)
 	}
 	return newEnumerator(ctx, s.globs, restored)
 }
@@ -110,10 +139,15 @@ func (s *Source[T]) Reader(ctx connector.ReaderContext) (connector.Reader[T], er
 	if err != nil {
 		return nil, err
 	}
+	if s.follow > 0 {
+		return newTailReader(ctx, s.format, s.maxLine, s.follow), nil
+	}
 	return newReader(ctx, f, s.maxLine), nil
 }
 
-func (s *Source[T]) validate() error {
+// Validate returns what is wrong with the description of the source, or nil; it
+// looks at no file. It is called when the pipeline is built.
+func (s *Source[T]) Validate() error {
 	if len(s.globs) == 0 {
 		return errors.New("file source: no pattern: name the files to read, for example \"data/*.txt\"")
 	}

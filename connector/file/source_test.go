@@ -51,3 +51,53 @@ func TestFilesAreReadInTheOrderOfTheirNamesAndOnceEach(t *testing.T) {
 	got, _ := readAll(t, file.Lines(filepath.Join(dir, "*.txt"), filepath.Join(dir, "a.*")))
 	want(t, got, "a1", "a2", "b1", "", "b3")
 }
+
+// from and to stand for the methods of stream: T must be inferred from the
+// concrete types that this package returns.
+func from[T any](s connector.Source[T]) T { var zero T; return zero }
+
+func to[T any](v T, s connector.Sink[T]) connector.Sink[T] { return s }
+
+func TestTheTypeOfRecordsIsInferredFromSourcesAndSinks(t *testing.T) {
+	if to(from(file.Lines("x").MaxLine(1).Follow()), file.LinesSink("x").MaxPartBytes(1)) == nil {
+		t.Fatal("no sink")
+	}
+}
+
+func TestAMissingLevelOrStrangePatternIsAClearError(t *testing.T) {
+	dir := put(t, "a/b/c.txt", "x\n", "a/d/c.txt", "y\n", "a/e", "no directory")
+	got, _ := readAll(t, file.Lines(filepath.Join(dir, "a", "*", "c.txt")))
+	want(t, got, "x", "y")
+	contains(t, readError(t, file.Lines(filepath.Join(dir, "**", "c.txt"))), "is not known")
+	contains(t, readError(t, file.Lines(filepath.Join(dir, "none", "*"))), "no file matches")
+}
+
+func TestABoundedFileThatWasReplacedFailsTheRestore(t *testing.T) {
+	d := connectortest.NewDisk()
+	store(t, d, "/a.txt", []byte("a1\na2\n"))
+	env, s := connectortest.NewEnv(d), connector.Source[string](file.Lines("/a.txt"))
+	j, err := connectortest.StartSource(env, s, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Drain(1, func(n int) bool { return n == 1 }); err != nil {
+		t.Fatal(err)
+	}
+	state, err := j.Checkpoint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Remove("/a.txt"); err != nil {
+		t.Fatal(err)
+	}
+	store(t, d, "/a.txt", []byte("b1\nb2\nb3\n"))
+	j, err = connectortest.StartSource(env, s, 1, &state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Drain(1, nil); err == nil {
+		t.Fatal("no error")
+	} else {
+		contains(t, err.Error(), "/a.txt", "not the file that was read up to byte 3")
+	}
+}

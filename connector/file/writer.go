@@ -1,11 +1,13 @@
 package file
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/cutwater-io/cutwater/connector"
@@ -112,8 +114,8 @@ func (w *writer[T]) begin(bucket string) (*part, error) {
 		}
 	}
 	staged := stageName(w.owner, w.subtask, w.attempt, w.after, w.count)
+	p := &part{path: filepath.Join(w.staging, staged), staged: staged, bucket: bucket, number: w.count}
 	w.count++
-	p := &part{path: filepath.Join(w.staging, staged), staged: staged, bucket: bucket}
 	f, err := w.env.Files.Create(p.path)
 	if err != nil {
 		return nil, fmt.Errorf("file sink: create %s: %w%s", p.path, err, hint(err))
@@ -192,6 +194,7 @@ func (w *writer[T]) Prepare(checkpoint uint64) ([]connector.Committable, error) 
 	if err := w.env.Files.SyncDir(w.staging); err != nil {
 		return nil, w.fail(fmt.Errorf("file sink: sync directory %s: %w%s", w.staging, err, hint(err)))
 	}
+	slices.SortFunc(w.ended, func(a, b *part) int { return cmp.Compare(a.number, b.number) })
 	cs := make([]connector.Committable, 0, len(w.ended))
 	for n, p := range w.ended {
 		if err := w.checkStaged(p); err != nil {

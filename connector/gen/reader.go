@@ -184,7 +184,7 @@ func (r *reader[T]) until(n uint64) time.Duration {
 	if seconds > time.Hour.Seconds() {
 		return time.Hour // looks again then; it also keeps the conversion from overflowing
 	}
-	return max(time.Duration(math.Ceil(seconds*float64(time.Second))), minWait)
+	return max(time.Duration(math.Round(seconds*float64(time.Second))), minWait)
 }
 
 // where says which record is being made, for error messages.

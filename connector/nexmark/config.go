@@ -78,6 +78,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("nexmark: OutOfOrderGroup is %d; give at most 2^32", c.OutOfOrderGroup)
 	case c.Events > maxEvents:
 		return fmt.Errorf("nexmark: %d events are too many; give at most 2^53, or 0 for an endless stream", c.Events)
+	case float64(c.Events)*1e6/c.EventsPerSecond > 1<<62: // the microseconds of the last event
+		return fmt.Errorf("nexmark: %d events at %v a second reach the end of time; give fewer or more a second", c.Events, c.EventsPerSecond)
 	}
 	return nil
 }

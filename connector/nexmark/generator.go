@@ -113,17 +113,10 @@ func (g *Generator) BidKey(k uint64) (auction, timeMillis int64, ok bool) {
 // lastPerson returns the newest person, from 0, as seen by event n.
 func lastPerson(n uint64) uint64 { return n/epoch*people + min(n%epoch, people-1) }
 
-// lastAuction returns the newest auction, from 0, as seen by event n; -1 for the
-// very first event.
+// lastAuction returns the newest auction, from 0, as seen by event n: the event's
+// own if it is an auction. REQUIRES: event n is no person.
 func lastAuction(n uint64) int64 {
-	e, off := int64(n/epoch), n%epoch
-	switch {
-	case off < people: // a person is due: the last one of the epoch before
-		return e*auctions - 1
-	case off >= people+auctions:
-		return e*auctions + auctions - 1
-	}
-	return e*auctions + int64(off-people)
+	return int64(n/epoch*auctions + min(n%epoch-people, auctions-1))
 }
 
 // somePerson returns one of the newest people or of those soon to come.

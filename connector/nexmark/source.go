@@ -1,6 +1,10 @@
 package nexmark
 
-import "github.com/cutwater-io/cutwater/connector/gen"
+import (
+	"slices"
+
+	"github.com/cutwater-io/cutwater/connector/gen"
+)
 
 // Events returns a source of all events of cfg, with their event time. The events
 // are dealt to the readers in turn, so together they are the same stream whatever
@@ -16,7 +20,7 @@ func Events(cfg Config, opts ...gen.Option) *gen.Source[Event] {
 			g.Event(k, e)
 			return e.TimeMillis()
 		}, nil
-	}, opts...)
+	}, checked(cfg, opts)...)
 }
 
 // Bids returns a source of the bids among the events of cfg: Config.Events and
@@ -33,5 +37,11 @@ func Bids(cfg Config, opts ...gen.Option) *gen.Source[Bid] {
 			}
 			return b.DateTimeMillis
 		}, nil
-	}, opts...)
+	}, checked(cfg, opts)...)
+}
+
+// checked makes the source report a wrong configuration before the job starts. It
+// leaves the caller's slice alone.
+func checked(cfg Config, opts []gen.Option) []gen.Option {
+	return append(slices.Clone(opts), gen.Check(cfg.Validate()))
 }

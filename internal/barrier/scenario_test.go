@@ -150,7 +150,7 @@ func recovered(f func() string) (out string) {
 
 func TestAlignerScenarios(t *testing.T) {
 	var a *Aligner
-	datadriven.RunTest(t, "testdata/aligner.txt", func(t *testing.T, d *datadriven.TestData) string {
+	replay(t, "aligner", func(t *testing.T, d *datadriven.TestData) string {
 		m := argsOf(d)
 		if d.Cmd == "aligner" {
 			a = NewAligner(m.config(t))
@@ -167,7 +167,7 @@ func TestAlignerScenarios(t *testing.T) {
 
 func TestSnapshotsScenarios(t *testing.T) {
 	var s *Snapshots
-	datadriven.RunTest(t, "testdata/snapshots.txt", func(t *testing.T, d *datadriven.TestData) string {
+	replay(t, "snapshots", func(t *testing.T, d *datadriven.TestData) string {
 		m := argsOf(d)
 		if d.Cmd == "task" {
 			s = NewSnapshots(m.taskConfig(t))
@@ -204,7 +204,7 @@ func mustSpell(t *testing.T, d *datadriven.TestData, ev fmt.Stringer) {
 // what the task loop sees, indented by the nesting of the steps.
 func TestCoresTogether(t *testing.T) {
 	var k *wired
-	datadriven.RunTest(t, "testdata/together.txt", func(t *testing.T, d *datadriven.TestData) string {
+	replay(t, "together", func(t *testing.T, d *datadriven.TestData) string {
 		m := argsOf(d)
 		if d.Cmd == "task" {
 			cfg := m.taskConfig(t)
@@ -287,4 +287,10 @@ func (k *wired) task(ev TaskEvent) {
 			return
 		}
 	}
+}
+
+// replay replays testdata/name.txt as a subtest of that name, by which make
+// scenarios finds it.
+func replay(t *testing.T, name string, f func(t *testing.T, d *datadriven.TestData) string) {
+	t.Run(name, func(t *testing.T) { datadriven.RunTest(t, "testdata/"+name+".txt", f) })
 }

@@ -1,6 +1,3 @@
-// Package blob is where snapshots are kept: an object store seen through the
-// few operations that every such store has. Objects are immutable once
-// published; nothing is ever renamed.
 package blob
 
 import (

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/cutwater-io/cutwater/internal/blob"
@@ -233,5 +235,98 @@ func TestTheTemporaryFilesOfALivingProcessAreNotSwept(t *testing.T) {
 	}
 	if err := errors.Join(first.Close(), second.Close()); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestOfSeveralProcessesExactlyOneWinsAName(t *testing.T) {
+	dir := t.TempDir()
+	for slot := range 20 {
+		name := fmt.Sprintf("log/%d", slot)
+		errs := make([]error, 4)
+		var wg sync.WaitGroup
+		for i := range errs {
+			// A store of its own for each: they share nothing but the directory.
+			wg.Go(func() { errs[i] = blob.Dir(dir, nil).PutIfAbsent(ctx, name, fmt.Append(nil, i)) })
+		}
+		wg.Wait()
+		winners := 0
+		for i, err := range errs {
+			if err == nil {
+				winners++
+				if b, err := blob.Dir(dir, nil).Get(ctx, name); err != nil || string(b) != fmt.Sprint(i) {
+					t.Errorf("%s: process %d won and %q is there, %v", name, i, b, err)
+				}
+			} else if !errors.Is(err, blob.ErrExists) {
+				t.Errorf("%s: process %d: %v", name, i, err)
+			}
+		}
+		if winners != 1 {
+			t.Errorf("%s: %d winners", name, winners)
+		}
+	}
+}
+
+// beforeLink lets something happen between the making of a directory and its
+// use.
+type beforeLink struct {
+	blob.FS
+	run func()
+}
+
+func (f *beforeLink) Link(oldName, newName string) error {
+	if run := f.run; run != nil {
+		f.run = nil
+		run()
+	}
+	return f.FS.Link(oldName, newName)
+}
+
+func TestADirectoryRemovedAndMadeAgainMeanwhileIsDurable(t *testing.T) {
+	for name, again := range map[string]bool{"removed": false, "removed and made again by another writer": true} {
+		t.Run(name, func(t *testing.T) {
+			disk := crashfs.New()
+			f := &beforeLink{FS: disk}
+			s := blob.Dir("/state", f)
+			f.run = func() {
+				if err := s.Delete(ctx, "chk/1/other"); err != nil { // removes what is empty
+					t.Fatal(err)
+				}
+				if _, err := disk.Stat("/state/chk"); err == nil {
+					t.Fatal("the directory was not removed, so this test shows nothing")
+				}
+				if again { // the other writer has got to mkdir, and not yet to fsync
+					if err := disk.MkdirAll("/state/chk/1"); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if err := s.PutIfAbsent(ctx, "chk/1/a", []byte("x")); err != nil {
+				t.Fatal(err)
+			}
+			if b, err := blob.Dir("/state", disk.PowerLoss(0)).Get(ctx, "chk/1/a"); err != nil || string(b) != "x" {
+				t.Errorf("after a loss of power: %q, %v", b, err)
+			}
+		})
+	}
+}
+
+// Another process makes the directory and removes it again while we make it:
+// os.MkdirAll then fails with "exists". That says nothing about the object.
+func TestADirectoryThatExistedForAMomentIsNotAnObjectThatExists(t *testing.T) {
+	f := crashfs.New()
+	s := blob.Dir("/state", f)
+	failures := 3
+	f.Inject = func(op crashfs.Op) error {
+		if op.Name == "mkdir" && op.Path == "/state/log" && failures > 0 {
+			failures--
+			return syscall.EEXIST
+		}
+		return nil
+	}
+	if err := s.PutIfAbsent(ctx, "log/1", []byte("x")); err != nil || failures != 0 {
+		t.Fatalf("put if absent: %v, %d failures left", err, failures)
+	}
+	if b, err := s.Get(ctx, "log/1"); err != nil || string(b) != "x" {
+		t.Errorf("get: %q, %v", b, err)
 	}
 }

@@ -101,10 +101,15 @@ func (w *dirWriter) link() error {
 	// against a file system that lies.
 	for try := 0; ; try++ {
 		quiet := d.watchRemovals()
-		err := d.makeDir(dir)
-		if err == nil {
-			err = w.publish(w.temp, target)
+		if err := d.makeDir(dir); err != nil {
+			// MkdirAll says "exists" of a directory that was there when it
+			// tried and was gone when it looked again.
+			if (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist)) && try < 100 {
+				continue
+			}
+			return err
 		}
+		err := w.publish(w.temp, target)
 		if errors.Is(err, fs.ErrNotExist) && try < 100 {
 			d.forgetDir(dir)
 			continue

@@ -27,8 +27,13 @@ type ReserveIDs struct {
 // SnapshotCoordinators: snapshot every operator coordinator, close their gateways
 // to the subtasks, wait for events in flight, and answer with
 // [CoordinatorsSnapshotted]. No operator coordinator at all: answer at once. Hold
-// the bytes under ID until [WriteManifest] or a discard.
-type SnapshotCoordinators struct{ ID ident.CheckpointID }
+// the bytes under ID until the checkpoint ends. This is the first action that names
+// ID; it says what it is for.
+type SnapshotCoordinators struct {
+	ID      ident.CheckpointID
+	Kind    Kind
+	Request RequestID // 0: periodic
+}
 
 // DiscardCoordinators: the snapshot of the operator coordinators came too late;
 // drop its bytes.
@@ -133,7 +138,8 @@ type Resolve struct {
 
 // FailJob: too many checkpoints failed in a row. With HasAttempt fail that task's
 // attempt, which is current; otherwise the whole job. Either way the restart
-// strategy decides what follows.
+// strategy decides what follows; if the job is being restarted already, that is
+// enough.
 type FailJob struct {
 	Reason     Reason
 	Attempt    ident.AttemptID
@@ -180,7 +186,7 @@ func (a *ReserveIDs) String() string {
 }
 
 func (a *SnapshotCoordinators) String() string {
-	return fmt.Sprintf("snapshot-coordinators checkpoint=%d", a.ID)
+	return fmt.Sprintf("snapshot-coordinators checkpoint=%d kind=%v request=%d", a.ID, a.Kind, a.Request)
 }
 
 func (a *DiscardCoordinators) String() string {

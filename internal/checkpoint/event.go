@@ -150,8 +150,10 @@ type TimerFired struct {
 	Timer TimerID
 }
 
-// Request asks for a checkpoint or savepoint now. It is answered by one
-// [Resolve].
+// Request asks for a checkpoint or savepoint now, without regard to the minimum
+// pause. It is answered by one [Resolve]. Users ask, and the shell does when all
+// tasks have reported the end of their input, so that the last effects are
+// committed without waiting for an interval (S127).
 type Request struct {
 	At
 	Request RequestID // not 0
@@ -174,7 +176,7 @@ type IDsReserved struct {
 
 // CoordinatorsSnapshotted answers [SnapshotCoordinators]: all operator
 // coordinators were snapshotted and their gateways are closed, or Err says what
-// failed.
+// failed. After an abort of ID it may still come, once.
 type CoordinatorsSnapshotted struct {
 	At
 	ID  ident.CheckpointID
@@ -246,8 +248,11 @@ const (
 
 func (s JobStatus) String() string { return [...]string{"finished", "canceled", "failed"}[s] }
 
-// Shutdown: the job ended for good. Pending checkpoints are aborted and completed
-// ones deleted if [Config].Retention says so. The answer is one [Closed].
+// Shutdown: the job ended for good, and the job log says so already: what is
+// deleted now must not be looked for by a next run (defect D21). Pending checkpoints
+// are aborted and completed ones deleted if [Config].Retention says so. The answer is
+// one [Closed], which waits for the deletions. If they or a log entry hang, [Suspend]
+// ends the waiting.
 type Shutdown struct {
 	At
 	Status JobStatus

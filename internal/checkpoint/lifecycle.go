@@ -10,8 +10,6 @@ func (c *Coordinator) onRestored(e Restored) {
 	}
 	c.store.restore(e.Retained)
 	c.ids.highest = max(e.Reserved, c.store.latest())
-	// A checkpoint of the former life cannot fail any more.
-	c.failures.lastSucceeded = c.store.latest()
 }
 
 func (c *Coordinator) onJobRunning(e JobRunning) {

@@ -21,7 +21,7 @@ type plan struct {
 
 func newPlan(tasks []Task, noneAfterFinish bool) *plan {
 	p := &plan{tasks: slices.Clone(tasks)}
-	slices.SortFunc(p.tasks, func(a, b Task) int { return compareSubtasks(a.Attempt.Subtask, b.Attempt.Subtask) })
+	slices.SortFunc(p.tasks, func(a, b Task) int { return cmp.Compare(place(a.Attempt.Subtask), place(b.Attempt.Subtask)) })
 	triggered, finished := 0, 0
 	for i, t := range p.tasks {
 		if i > 0 && p.tasks[i-1].Attempt.Subtask == t.Attempt.Subtask {
@@ -54,17 +54,16 @@ func newPlan(tasks []Task, noneAfterFinish bool) *plan {
 	return p
 }
 
-func compareSubtasks(a, b ident.SubtaskID) int {
-	return cmp.Or(cmp.Compare(a.Vertex, b.Vertex), cmp.Compare(a.Index, b.Index))
-}
+// place is a number for a subtask that orders by vertex, then by index.
+func place(s ident.SubtaskID) uint64 { return uint64(uint32(s.Vertex))<<32 | uint64(uint32(s.Index)) }
 
 // find returns the place of the subtask, or -1.
 func (p *plan) find(s ident.SubtaskID) int {
 	// By hand, because this is the inner loop of an acknowledgement.
-	lo, hi := 0, len(p.tasks)
+	lo, hi, want := 0, len(p.tasks), place(s)
 	for lo < hi {
 		mid := int(uint(lo+hi) / 2)
-		if compareSubtasks(p.tasks[mid].Attempt.Subtask, s) < 0 {
+		if place(p.tasks[mid].Attempt.Subtask) < want {
 			lo = mid + 1
 		} else {
 			hi = mid
@@ -94,7 +93,7 @@ func (p *plan) lost(next *plan) (ident.AttemptID, bool) {
 		if t.Finished {
 			continue
 		}
-		for j < len(next.tasks) && compareSubtasks(next.tasks[j].Attempt.Subtask, t.Attempt.Subtask) < 0 {
+		for j < len(next.tasks) && place(next.tasks[j].Attempt.Subtask) < place(t.Attempt.Subtask) {
 			j++
 		}
 		if j == len(next.tasks) || next.tasks[j].Attempt != t.Attempt {

@@ -180,13 +180,16 @@ func (c *Coordinator) begin(req request) {
 	c.pending = append(c.pending, p)
 	p.timer = c.setTimer(c.cfg.Timeout)
 	a := c.slabs.snapshotCoordinators.next()
-	*a = SnapshotCoordinators{ID: p.id}
+	*a = SnapshotCoordinators{ID: p.id, Kind: req.kind, Request: req.id}
 	c.out = append(c.out, a)
 }
 
 func (c *Coordinator) onCoordinatorsSnapshotted(e CoordinatorsSnapshotted) {
 	p := c.find(e.ID)
-	if p == nil || p.phase != triggering {
+	if p != nil && p.phase != triggering {
+		panic(fmt.Sprintf("checkpoint: the operator coordinators were snapshotted twice for %d", e.ID))
+	}
+	if p == nil { // it was aborted meanwhile
 		a := c.slabs.discardCoordinators.next()
 		*a = DiscardCoordinators{ID: e.ID}
 		c.out = append(c.out, a)

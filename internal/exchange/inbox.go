@@ -77,6 +77,12 @@ func (c *Channel) Send(e batch.Element) {
 		}
 		return
 	}
+	if c.head > 0 && len(c.queue) == cap(c.queue) {
+		// A channel that is never quite empty would grow for ever.
+		n := copy(c.queue, c.queue[c.head:])
+		clear(c.queue[n:])
+		c.queue, c.head = c.queue[:n], 0
+	}
 	c.queue = append(c.queue, e)
 	wake := false
 	if !c.listed && !c.blocked {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"sync"
 
 	"github.com/cutwater-io/cutwater/connector"
 )
@@ -73,7 +74,15 @@ func (Files) TryLock(name string) (unlock func() error, err error) {
 		f.Close()
 		return nil, &fs.PathError{Op: "lock", Path: name, Err: err}
 	}
+	held.Store(f, true)
 	// Closing the only descriptor gives the lock back: descriptors are not
 	// inherited by child processes (Go opens with O_CLOEXEC).
-	return f.Close, nil
+	return func() error {
+		held.Delete(f)
+		return f.Close()
+	}, nil
 }
+
+// held keeps the files of all locks reachable. Otherwise the lock of a caller
+// that drops unlock would end with a garbage collection.
+var held sync.Map // *os.File

@@ -34,6 +34,7 @@ type Log struct {
 	// failed is set once the log cannot be used any more.
 	failed error
 
+	every uint64   // snapshotEvery, less in tests
 	base  uint64   // slot of the newest snapshot, or of the beginning
 	stale []uint64 // entries before base that are to be deleted, ascending
 }
@@ -97,27 +98,30 @@ func (l *Log) Reserve(ctx context.Context, count uint32) (ident.CheckpointID, er
 	return first, nil
 }
 
-// Resolve finds out about an entry whose outcome was unknown. It returns nil if
-// that is in the log now, or if there was none; then State includes it.
-// [ErrLost] says that it is not in the log and never will be. Otherwise the
-// outcome is still unknown: try again later.
-func (l *Log) Resolve(ctx context.Context) error {
-	if len(l.maybe) == 0 {
-		return l.failed
+// ErrLost: a checkpoint whose outcome was unknown is not in the log and never
+// will be.
+var ErrLost = errors.New("the entry was not written")
+
+// Resolve finds out about a [Completed] whose Append returned blob.ErrUnknown.
+// It returns nil if checkpoint id is in the log, and [ErrLost] if it is not and
+// never will be. [ErrDeposed] is as for Append. Whatever else goes wrong, the
+// error is blob.ErrUnknown: nothing was settled, try again later.
+func (l *Log) Resolve(ctx context.Context, id ident.CheckpointID) error {
+	if len(l.maybe) > 0 || l.failed != nil {
+		// A void settles all unknown entries at once; see append.
+		err := l.append(ctx, func(*state) Entry { return void{} })
+		if err != nil && !errors.Is(err, ErrDeposed) && !errors.Is(err, blob.ErrUnknown) {
+			err = fmt.Errorf("%w: %w", blob.ErrUnknown, err)
+		}
+		if err != nil {
+			return fmt.Errorf("resolve checkpoint %d in job log entry %s: %w", id, nameOf(l.next), err)
+		}
 	}
-	slot := l.next
-	if err := l.append(ctx, func(*state) Entry { return void{} }); err != nil {
-		return fmt.Errorf("resolve job log entry %s: %w", nameOf(slot), err)
-	}
-	if l.next == slot+1 {
-		// Our void took the slot, so nothing else ever will.
-		return ErrLost
+	if !l.state.has(id) {
+		return fmt.Errorf("resolve checkpoint %d: %w", id, ErrLost)
 	}
 	return nil
 }
-
-// ErrLost: an entry of unknown outcome turned out not to be in the log.
-var ErrLost = errors.New("the entry was not written")
 
 // append puts the entry that build makes into the next slot. build is called
 // again when the slot turns out to hold an earlier entry of ours, because the

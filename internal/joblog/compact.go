@@ -64,7 +64,7 @@ func (l *Log) verifyLeader(ctx context.Context) error {
 // leadership is no reason to fail the caller's entry: the next append tries
 // again, and a slot left undecided is settled by whatever comes next.
 func (l *Log) maybeCompact(ctx context.Context) error {
-	if l.failed != nil || l.next-l.base < snapshotEvery {
+	if l.failed != nil || l.next-l.base < l.every {
 		return l.failed
 	}
 	if err := l.append(ctx, func(s *state) Entry { return snapshot{s.clone()} }); err != nil {

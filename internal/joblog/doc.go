@@ -38,7 +38,8 @@
 //   - After [ErrDeposed]: stop, do not notify, do not delete. Whether the entry
 //     is in the log is for the new leader to know.
 //   - After blob.ErrUnknown: treat the entry as neither written nor not
-//     written. Do not notify, do not delete. [Log.Resolve] finds out.
+//     written. Do not notify, do not delete. [Log.Resolve] finds out about a
+//     checkpoint.
 //   - After any other error the entry is not in the log and never will be.
 //   - Append Removed before deleting a checkpoint's files, and delete only then.
 //   - [Open] deposes whoever led before. Take the state directory's lock

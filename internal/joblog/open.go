@@ -62,7 +62,7 @@ var ErrNoLog = errors.New("no job log")
 // A log that cannot be read completely is an error. It is never continued from
 // something older (S134): that would repeat what sinks have committed.
 func Open(ctx context.Context, s blob.Store, jobName string, random func() uint64) (*Log, Recovered, error) {
-	l := &Log{store: s, writer: unique(random)}
+	l := &Log{store: s, writer: unique(random), every: snapshotEvery}
 	for range claimAttempts {
 		err := l.read(ctx)
 		if errors.Is(err, ErrNoLog) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cutwater-io/cutwater/internal/checkpoint"
 	"github.com/cutwater-io/cutwater/internal/ident"
+	"github.com/cutwater-io/cutwater/internal/rpc"
 )
 
 // Event is something a person watching the job wants to know. String says it in
@@ -62,6 +63,8 @@ type Restarting struct {
 type JobEnded struct {
 	Status checkpoint.JobStatus
 	Err    error
+	// Counters of this run, over all tasks.
+	Counters rpc.Counters
 }
 
 func (Restoring) jobEvent()           {}
@@ -105,8 +108,15 @@ func (e Restarting) String() string {
 	return fmt.Sprintf("restart %d of %d in %v", e.Restart, e.Of, e.Delay)
 }
 func (e JobEnded) String() string {
-	if e.Err != nil {
-		return fmt.Sprintf("job %v: %v", e.Status, e.Err)
+	s := fmt.Sprintf("job %v", e.Status)
+	if n := e.Counters.Late; n > 0 {
+		s += fmt.Sprintf(", %d late records dropped", n)
 	}
-	return fmt.Sprintf("job %v", e.Status)
+	if n := e.Counters.BadRecords; n > 0 {
+		s += fmt.Sprintf(", %d bad records set aside", n)
+	}
+	if e.Err != nil {
+		s += fmt.Sprintf(": %v", e.Err)
+	}
+	return s
 }

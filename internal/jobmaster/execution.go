@@ -28,6 +28,9 @@ type taskRecord struct {
 	attempt ident.AttemptID
 	state   rpc.TaskState
 	data    bool // its data has ended
+	// undelivered: an event did not reach the task, which has ended; how is not
+	// known yet.
+	undelivered error
 }
 
 func (s taskRecord) terminal() bool { return s.state >= rpc.Finished }
@@ -116,6 +119,10 @@ func (jm *JobMaster) taskStateChanged(m rpc.TaskStateChanged) {
 	if t == nil || t.terminal() {
 		return
 	}
+	jm.counters.Add(m.Counters)
+	if m.State == rpc.Finished && t.undelivered != nil {
+		m.State, m.Err = rpc.Failed, t.undelivered
+	}
 	if m.State == rpc.Failed {
 		jm.taskFailed(m.Attempt, m.Err)
 		t.state = rpc.Failed
@@ -150,6 +157,19 @@ func (jm *JobMaster) taskFailed(a ident.AttemptID, err error) {
 	}
 	jm.cfg.Observer(TaskFailed{Task: jm.cfg.Plan.VertexName(a.Subtask.Vertex), Err: err})
 	jm.fail(err)
+}
+
+// undelivered is told that an event did not reach a task. The task has ended; why
+// is in its own message, which may still be under way and is the better error.
+func (jm *JobMaster) undelivered(a ident.AttemptID, err error) {
+	t := jm.exec.tasks[a.Subtask]
+	switch {
+	case t == nil || t.attempt != a || jm.exec.failing != nil || jm.ending.decided:
+	case !t.terminal():
+		t.undelivered = err
+	case t.state == rpc.Finished:
+		jm.taskFailed(a, err)
+	}
 }
 
 func (jm *JobMaster) fail(err error) {
@@ -200,6 +220,9 @@ func (jm *JobMaster) maybeRestart() {
 // log.
 func (jm *JobMaster) restoreFrom(id ident.CheckpointID) {
 	jm.post(func() {
+		if jm.ending.decided {
+			return // canceled meanwhile: nobody would stop what starts now
+		}
 		jm.exec.waiting = false
 		err := jm.load(id)
 		if err == nil {
@@ -224,9 +247,6 @@ func (jm *JobMaster) endOfData(m rpc.EndOfData) {
 	if jm.exec.ended < len(jm.exec.order) {
 		return
 	}
-	for _, s := range jm.exec.order {
-		jm.tm.AllDataEnded(rpc.AllDataEnded{Token: jm.token, Attempt: jm.exec.tasks[s].attempt})
-	}
 	jm.finalCheckpoint()
 }
 
@@ -241,7 +261,12 @@ func (jm *JobMaster) finalCheckpoint() {
 	}
 	attempt := jm.exec.attempt
 	jm.request(func(_ ident.CheckpointID, err error) {
-		if err == nil || jm.ending.decided || jm.exec.failing != nil {
+		if jm.ending.decided || jm.exec.failing != nil || jm.exec.attempt != attempt {
+			return
+		}
+		if err == nil {
+			// Behind the notifications of this checkpoint, by which sinks commit.
+			jm.post(jm.finishTasks)
 			return
 		}
 		jm.wg.Go(func() {
@@ -256,6 +281,13 @@ func (jm *JobMaster) finalCheckpoint() {
 			}
 		})
 	})
+}
+
+// finishTasks lets every task end: the final checkpoint is complete.
+func (jm *JobMaster) finishTasks() {
+	for _, s := range jm.exec.order {
+		jm.tm.Finish(rpc.Finish{Token: jm.token, Attempt: jm.exec.tasks[s].attempt})
+	}
 }
 
 func (jm *JobMaster) checkpoints() bool { return jm.cfg.Checkpoints.Interval > 0 }

@@ -105,11 +105,12 @@ func (g *gateway) send(subtask int, kind operator.EventKind, payload []byte) {
 	g.deliver(m)
 }
 
-// deliver sends an event. One that cannot be delivered fails its task: the
-// enumerator believes that the reader has it.
+// deliver sends an event. One that cannot be delivered is a failure if its task
+// ended well: the enumerator believes that the reader has it. That there are no
+// more splits matters to no reader that has ended.
 func (g *gateway) deliver(m rpc.OperatorEvent) {
-	if err := g.jm.tm.OperatorEvent(m); err != nil {
-		g.jm.post(func() { g.jm.taskFailed(m.Attempt, fmt.Errorf("source %q: %w", g.name, err)) })
+	if err := g.jm.tm.OperatorEvent(m); err != nil && m.Kind != operator.EventNoMoreSplits {
+		g.jm.post(func() { g.jm.undelivered(m.Attempt, fmt.Errorf("source %q: %w", g.name, err)) })
 	}
 }
 

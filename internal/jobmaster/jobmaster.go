@@ -70,6 +70,7 @@ type JobMaster struct {
 	lastReq  checkpoint.RequestID
 	restore  *Restore // what the present attempts were started from
 	restarts int
+	counters rpc.Counters // of all attempts that have ended
 	ending   ending
 }
 
@@ -149,6 +150,7 @@ func (jm *JobMaster) Run(ctx context.Context) error {
 		jm.ending.err = errors.Join(jm.ending.err, g.close())
 	}
 	jm.wg.Wait()
+	jm.cfg.Observer(JobEnded{Status: jm.ending.status, Err: jm.ending.err, Counters: jm.counters})
 	return jm.ending.err
 }
 
@@ -169,7 +171,7 @@ func (jm *JobMaster) begin() error {
 	if err := jm.startEnumerators(); err != nil {
 		return err
 	}
-	jm.sweep()
+	jm.sweepFormer()
 	return jm.deploy()
 }
 
@@ -189,18 +191,16 @@ func (jm *JobMaster) end(status checkpoint.JobStatus, err error) {
 	jm.maybeClose()
 }
 
-// maybeClose closes the coordinator and then the log, when all tasks have ended.
+// maybeClose ends the job when all its tasks have: first the log says how it
+// ended, then the coordinator closes and deletes what need not be kept. In the
+// other order a crash in between would leave a finished job without checkpoints,
+// and its next run would do everything again.
 func (jm *JobMaster) maybeClose() {
 	e := &jm.ending
-	if !e.decided || !jm.exec.allEnded() || e.logged {
+	if !e.decided || !jm.exec.allEnded() || e.logging {
 		return
 	}
-	if !e.closed {
-		jm.step(checkpoint.Shutdown{At: jm.now(), Status: e.status})
-		if !e.closed {
-			return // called again when the coordinator closes
-		}
-	}
+	e.logging = true
 	if e.deposed {
 		e.logged = true
 		return
@@ -212,16 +212,14 @@ func (jm *JobMaster) maybeClose() {
 	case checkpoint.JobFailed:
 		stopped.Status, stopped.Message = joblog.Failed, fmt.Sprint(e.err)
 	}
-	if e.logging {
-		return
-	}
-	e.logging = true
 	jm.log(func(l *joblog.Log) error { return l.Append(jm.ctx, stopped) }, func(err error) {
+		e.logged = true
 		if err != nil {
 			e.err = errors.Join(e.err, fmt.Errorf("job log: write how the job ended: %w", err))
+			jm.step(checkpoint.Suspend{At: jm.now()}) // keeps everything
+		} else {
+			jm.step(checkpoint.Shutdown{At: jm.now(), Status: e.status})
 		}
-		e.logged = true
-		jm.cfg.Observer(JobEnded{Status: e.status, Err: e.err})
 	})
 }
 

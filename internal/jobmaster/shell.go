@@ -81,7 +81,7 @@ func (jm *JobMaster) act(a checkpoint.Action) {
 		jm.publish(a.ID)
 	case *checkpoint.ResolvePublish:
 		id := a.ID
-		jm.log(func(l *joblog.Log) error { return l.Resolve(jm.ctx) }, func(err error) { jm.published(id, err) })
+		jm.log(func(l *joblog.Log) error { return l.Resolve(jm.ctx, id) }, func(err error) { jm.published(id, err) })
 	case *checkpoint.NotifyComplete:
 		jm.notifyComplete(a)
 	case *checkpoint.NotifyAborted:
@@ -117,7 +117,6 @@ func (jm *JobMaster) act(a checkpoint.Action) {
 		if a.Deposed {
 			jm.end(checkpoint.JobFailed, joblog.ErrDeposed)
 		}
-		jm.post(jm.maybeClose)
 	default:
 		panic(fmt.Sprintf("jobmaster: unknown action %v", a))
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/cutwater-io/cutwater/internal/keygroup"
 )
 
 // Restored is what one new subtask receives.
@@ -62,12 +64,9 @@ func Assign(o *OperatorState, parallelism, declaredMax int, explicit bool) ([]Re
 	return restored, maxParallelism, nil
 }
 
-// rangeOf returns the key groups of subtask i of p: the formula of 5.2.
 func rangeOf(i, p, maxParallelism int) Range {
-	return Range{
-		First: uint16((i*maxParallelism + p - 1) / p),
-		Last:  uint16(((i+1)*maxParallelism - 1) / p),
-	}
+	first, last := keygroup.RangeOf(i, p, maxParallelism)
+	return Range{First: first, Last: last}
 }
 
 // keyedParts returns the stored handles that have key groups of r, clipped to

@@ -34,6 +34,9 @@ func decode(b []byte) (*Manifest, error) {
 	if v := binary.LittleEndian.Uint16(b[4:]); v != version {
 		return nil, fmt.Errorf("it has format version %d and this program reads version %d: use a newer version of Cutwater", v, version)
 	}
+	if binary.LittleEndian.Uint16(b[6:]) != 0 {
+		return nil, fmt.Errorf("its reserved bytes are not zero: %w", blob.ErrCorrupt)
+	}
 	if size := binary.LittleEndian.Uint64(b[8:]); size != uint64(len(body)-headerSize) {
 		return nil, fmt.Errorf("its header says %d bytes: %w", size, blob.ErrCorrupt)
 	}

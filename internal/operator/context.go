@@ -2,6 +2,7 @@ package operator
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/cutwater-io/cutwater/connector"
 	"github.com/cutwater-io/cutwater/internal/backend/memory"
@@ -58,6 +59,14 @@ type Task struct {
 	// Where says where the record comes from that is being processed, for
 	// error messages. It may be nil.
 	Where func() string
+	// Mail is true while mail waits. An operator that fires many keys reads it
+	// behind each of them.
+	Mail *atomic.Bool
+	// Firing is the number of operators of the chain that are in the middle of
+	// firing; see [Resumer]. While it is not zero the task reads no input.
+	Firing int
+	// Done is closed when the task is cancelled: what waits gives up.
+	Done <-chan struct{}
 	// Counters of the task: records dropped as late, records that were late
 	// and counted all the same, and input that could not be decoded.
 	Late, LateCounted, BadRecords int64
@@ -70,6 +79,10 @@ type SplitListener interface {
 	StartSplit(id string) // the following records come from it
 	EmptySplit(id string) // looked at, and had nothing
 	FinishSplit(id string)
+	// Held says that the source is not read now, because the task has no room
+	// for results or much to fire: such time does not count as idle. false: it is
+	// read again.
+	Held(held bool)
 }
 
 // EventKind tells what an operator event between a subtask and its coordinator

@@ -32,6 +32,23 @@ type Operator interface {
 	Close() error
 }
 
+// Resumer is an operator that may return from a watermark, a timer or Finish with
+// a part of the work left, because there are many keys to fire and mail waits. It
+// counts itself in [Task].Firing meanwhile. The task then calls Resume, of the last
+// such operator in the chain, until nothing is left; it reads no input and takes
+// no barrier before, but it does hear its mail.
+type Resumer interface {
+	// Resume does some more of the work; false: there was nothing to do.
+	Resume() bool
+}
+
+// Settler is an operator that may still have something to do for a checkpoint that
+// is complete: then its task does not end yet.
+type Settler interface {
+	// Settled reports whether nothing is left to do.
+	Settled() bool
+}
+
 // Base does nothing in every method of [Operator].
 type Base struct{}
 

@@ -41,11 +41,17 @@ type Link struct {
 	Chain func(ctx *Context, down any) (any, Operator)
 }
 
+// Place is how far a batch has been processed: its first Records records and its
+// first Marks marks are done.
+type Place struct{ Records, Marks int }
+
 // Receiver hands batches of a channel to the operator behind it.
 type Receiver interface {
-	// Process hands over all records in order, and at each mark calls mark
-	// with the watermark. It does not release the batch.
-	Process(r batch.Records, mark func(watermark int64))
+	// Process hands over the records behind from in order, and calls mark with
+	// the watermark at each mark. When mark answers stop, because the operators
+	// behind have not done with the watermark, it returns where to go on and
+	// false; true when all is done. It does not release the batch.
+	Process(r batch.Records, from Place, mark func(watermark int64) (stop bool)) (Place, bool)
 }
 
 // Pull is an operator at the head of a source's task: the task calls it instead

@@ -139,6 +139,24 @@ type TaskStateChanged struct {
 	Attempt ident.AttemptID
 	State   TaskState
 	Err     error // Failed: why
+	// Counters of the attempt, when it has ended.
+	Counters Counters
+}
+
+// Counters are what a task counted since it started.
+type Counters struct {
+	Late        int64 // records dropped because all their windows were finished
+	LateCounted int64 // records behind their window's end that counted all the same
+	BadRecords  int64 // input that went to a dead letter output
+	Overdrawn   int64 // batches taken beyond the credits of a channel
+}
+
+// Add adds what another task counted.
+func (c *Counters) Add(o Counters) {
+	c.Late += o.Late
+	c.LateCounted += o.LateCounted
+	c.BadRecords += o.BadRecords
+	c.Overdrawn += o.Overdrawn
 }
 
 // EndOfData reports that an attempt will emit nothing more.
@@ -147,9 +165,9 @@ type EndOfData struct {
 	Attempt ident.AttemptID
 }
 
-// AllDataEnded tells a task that no task of the job will emit anything more: the
-// next checkpoint is the last, and the task may finish after it.
-type AllDataEnded struct {
+// Finish tells a task that it may end: no task of the job will emit anything more,
+// and a checkpoint that covers everything is complete.
+type Finish struct {
 	Token   ident.FencingToken
 	Attempt ident.AttemptID
 }
@@ -162,7 +180,7 @@ type TaskManager interface {
 	TriggerCheckpoint(TriggerCheckpoint) error
 	NotifyCheckpointComplete(NotifyCheckpointComplete)
 	NotifyCheckpointAborted(NotifyCheckpointAborted)
-	AllDataEnded(AllDataEnded)
+	Finish(Finish)
 	OperatorEvent(OperatorEvent) error
 }
 

@@ -42,7 +42,7 @@ type Lock struct {
 // not wait.
 func Acquire(dir string) (*Lock, error) {
 	files := host.Files{}
-	if err := files.MkdirAll(dir); err != nil {
+	if err := makeDir(files, dir); err != nil {
 		return nil, explain(dir, err)
 	}
 	unlock, err := files.TryLock(filepath.Join(dir, lockName))
@@ -57,6 +57,26 @@ func Acquire(dir string) (*Lock, error) {
 		return nil, explain(dir, err)
 	}
 	return &Lock{dir: dir, release: sync.OnceValue(unlock)}, nil
+}
+
+// makeDir makes dir and the parents it lacks, durably: a checkpoint must not be
+// lost with the directory it lies in.
+func makeDir(files host.Files, dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if _, err := files.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	parent := filepath.Dir(dir)
+	if err := makeDir(files, parent); err != nil {
+		return err
+	}
+	if err := files.MkdirAll(dir); err != nil {
+		return err
+	}
+	return files.SyncDir(parent)
 }
 
 // Release gives the directory up. Further calls do nothing.

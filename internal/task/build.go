@@ -28,6 +28,8 @@ func (t *Task) build() error {
 		Post:  func(f func() error) { t.mail.post(f) },
 		At:    t.timers.add,
 		Wake:  t.cfg.Waker.Wake,
+		Mail:  t.mail.waiting,
+		Done:  t.done,
 		Coordinator: func(op ident.OperatorID, kind operator.EventKind, payload []byte) {
 			t.cfg.Reporter.OperatorEvent(op, kind, payload)
 		},
@@ -43,7 +45,7 @@ func (t *Task) build() error {
 	slices.Reverse(t.chain)
 	t.buildInputs(b.ins[t.vertex.Nodes[0]])
 	t.snapshots = barrier.NewSnapshots(barrier.TaskConfig{
-		HasInputs: t.aligner != nil, WaitForFinal: t.cfg.Checkpoints, Restored: t.cfg.RestoredFrom,
+		HasInputs: t.aligner != nil, Restored: t.cfg.RestoredFrom,
 	})
 	return nil
 }
@@ -153,7 +155,10 @@ func (t *Task) buildInputs(ins []any) {
 	}
 	head := t.chain[0].ctx
 	t.inputs = newInputs(gatePorts, channels, controls, restoredTimes(head.Restored.List(watermarkState), len(ins)))
-	t.mark = t.inputs.mark
+	t.mark = func(ts int64) bool {
+		t.inputs.mark(ts)
+		return t.shared.Firing > 0
+	}
 	counts := make([]int32, gates)
 	for g, n := range channels {
 		counts[g] = int32(n)
@@ -196,7 +201,7 @@ func (t *Task) openSegment(h manifest.Handle) (*segment.Reader, error) {
 	return s, nil
 }
 
-// closeRestored releases what restoring has opened.
+// closeRestored releases what restoring has opened, also when it failed.
 func (t *Task) closeRestored() {
 	for _, c := range t.opened {
 		c.Close()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/cutwater-io/cutwater/internal/exchange"
 	"github.com/cutwater-io/cutwater/internal/operator"
@@ -35,11 +36,12 @@ func (t *Task) panicked(value any) error {
 	if !ok {
 		cause = fmt.Errorf("%v", value)
 	}
+	fns := t.functions()
 	pcs := make([]uintptr, 128)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
 	for {
 		frame, more := frames.Next()
-		if n, ok := t.functions()[frame.Entry]; ok {
+		if n, ok := fns.find(frame); ok {
 			l := t.linkOf(n)
 			key := ""
 			if k, ok := l.op.(interface{ CurrentKey() string }); ok {
@@ -54,17 +56,53 @@ func (t *Task) panicked(value any) error {
 	return fmt.Errorf("panic: %w\n%s", cause, debug.Stack())
 }
 
-// functions maps entry points of the chain's user functions to nodes.
-func (t *Task) functions() map[uintptr]int {
-	m := map[uintptr]int{}
-	for _, n := range t.vertex.Nodes {
-		for _, pc := range t.cfg.Program.Factories[n].Functions {
-			m[runtime.FuncForPC(pc).Entry()] = n
-		}
-	}
-	return m
+// functions finds the node of a user's function.
+type functions struct {
+	entries map[uintptr]int
+	names   map[string]int
 }
 
+// functions are those of all nodes, because the key of an operator is taken by the
+// task in front of it, and those of this chain last, so that a function used twice
+// is taken for its own.
+func (t *Task) functions() functions {
+	fns := functions{map[uintptr]int{}, map[string]int{}}
+	add := func(n int) {
+		for _, pc := range t.cfg.Program.Factories[n].Functions {
+			f := runtime.FuncForPC(pc)
+			fns.entries[f.Entry()] = n
+			fns.names[f.Name()] = n
+		}
+	}
+	for n := range t.cfg.Program.Factories {
+		add(n)
+	}
+	for _, n := range t.vertex.Nodes {
+		add(n)
+	}
+	return fns
+}
+
+// find also finds a function made by a user's function, as the iterators of
+// FlatMap are: it is named after it, with a number behind a dot.
+func (fns functions) find(f runtime.Frame) (node int, ok bool) {
+	if n, ok := fns.entries[f.Entry]; ok {
+		return n, true
+	}
+	for name := f.Function; ; {
+		dot := strings.LastIndexByte(name, '.')
+		if dot < strings.LastIndexByte(name, '/') || dot < 0 {
+			return 0, false
+		}
+		name = name[:dot]
+		if n, ok := fns.names[name]; ok {
+			return n, true
+		}
+	}
+}
+
+// linkOf returns the link of a node; one that has only a name for a node of
+// another task.
 func (t *Task) linkOf(node int) link {
 	id := t.cfg.Plan.Graph.Nodes[node].ID
 	for _, l := range t.chain {

@@ -8,10 +8,12 @@ import (
 	"github.com/cutwater-io/cutwater/internal/barrier"
 	"github.com/cutwater-io/cutwater/internal/batch"
 	"github.com/cutwater-io/cutwater/internal/exchange"
+	"github.com/cutwater-io/cutwater/internal/operator"
 )
 
 // loop is the task. Each turn does mail, due timers and at most one batch of
-// input; when there was nothing to do it sends what is open and sleeps.
+// input or one step of a firing; when there was nothing to do it sends what is open
+// and sleeps.
 func (t *Task) loop(ctx context.Context) error {
 	for {
 		t.tick()
@@ -24,7 +26,7 @@ func (t *Task) loop(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ErrCanceled
 		}
-		if t.finish {
+		if t.finish && t.settled() {
 			return t.close()
 		}
 		worked, err := t.work()
@@ -51,14 +53,33 @@ func (t *Task) moment() barrier.Moment {
 	return barrier.Moment{Nanos: t.shared.NowNanos, WallMillis: t.shared.NowMillis}
 }
 
-// work does one batch of input, if there is one and room for its results.
+// work does one batch of input, if there is one and room for its results. What
+// was begun comes first: a firing, from the tail of the chain on, because what
+// operators before it emit goes into those behind it; then the rest of the batch
+// whose watermark began the firing; then the end of data.
 func (t *Task) work() (bool, error) {
+	if len(t.triggers) > 0 && !t.busy() {
+		trigger := t.triggers[0]
+		t.triggers = t.triggers[1:]
+		return true, trigger()
+	}
 	for i := range t.outputs {
 		if !t.outputs[i].Ready() {
+			t.setHeld(true)
 			return false, nil
 		}
 	}
-	if t.pull != nil {
+	switch {
+	case t.shared.Firing > 0:
+		t.setHeld(true)
+		t.resume()
+		return true, nil
+	case t.reading.records != nil:
+		t.process()
+		return true, nil
+	case t.ending:
+		return true, t.finishData()
+	case t.pull != nil:
 		return t.poll()
 	}
 	c, e, ok := t.cfg.Inbox.Next()
@@ -68,8 +89,55 @@ func (t *Task) work() (bool, error) {
 	return true, t.read(c, e)
 }
 
+// busy reports whether something has been begun that must end before the next
+// barrier.
+func (t *Task) busy() bool {
+	return t.shared != nil && t.shared.Firing > 0 || t.reading.records != nil || t.ending
+}
+
+// resume does one step of the last firing of the chain.
+func (t *Task) resume() {
+	for i := len(t.chain) - 1; i >= 0; i-- {
+		if r, ok := t.chain[i].op.(operator.Resumer); ok && r.Resume() {
+			return
+		}
+	}
+	panic("task: operators are counted as firing, and none is")
+}
+
+// reading is the batch that is being processed.
+type reading struct {
+	channel *exchange.Channel
+	records batch.Records // nil: none
+	at      operator.Place
+}
+
+// process hands over the batch that is being read, up to its end or to a
+// watermark that begins a firing.
+func (t *Task) process() {
+	r := &t.reading
+	t.inputs.current = r.channel
+	var all bool
+	if r.at, all = t.receivers[r.channel.ID.Gate].Process(r.records, r.at, t.mark); all {
+		r.records.Release()
+		*r = reading{}
+	}
+}
+
+// setHeld tells a source's operators that it is not read, or read again.
+func (t *Task) setHeld(held bool) {
+	if t.held == held {
+		return
+	}
+	t.held = held
+	for _, l := range t.shared.Splits {
+		l.Held(held)
+	}
+}
+
 // poll reads from the source.
 func (t *Task) poll() (bool, error) {
+	t.setHeld(false)
 	if t.dataEnded || t.shared.NowNanos < t.pollAt {
 		return false, nil
 	}
@@ -96,12 +164,10 @@ const never = int64(1<<63 - 1)
 
 // read takes one element from a channel.
 func (t *Task) read(c *exchange.Channel, e batch.Element) error {
-	gate := int(c.ID.Gate)
 	switch e.Kind {
 	case batch.KindRecords:
-		t.inputs.current = c
-		t.receivers[gate].Process(e.Records, t.mark)
-		e.Records.Release()
+		t.reading = reading{channel: c, records: e.Records}
+		t.process()
 		return nil
 	case batch.KindBarrier:
 		// A notification that was sent before the barrier is heard before it.
@@ -142,7 +208,7 @@ func (t *Task) wait(ctx context.Context) {
 	for i := range t.outputs {
 		ready = ready && t.outputs[i].Ready()
 	}
-	if ready {
+	if ready && !t.busy() {
 		for _, l := range t.chain {
 			l.op.Idle()
 		}

@@ -2,6 +2,7 @@ package task
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/cutwater-io/cutwater/internal/barrier"
 	"github.com/cutwater-io/cutwater/internal/exchange"
@@ -13,10 +14,13 @@ import (
 // by its senders: the JobMaster has at most a few checkpoints and one
 // assignment of splits under way, a reader at most one request.
 type mailbox struct {
-	waker  *exchange.Waker
-	mu     sync.Mutex // guards the fields below
-	queue  []func() error
-	closed bool
+	waker *exchange.Waker
+	// waiting is true while something is queued, for those who must not wait for
+	// mu: it is read behind each key that fires.
+	waiting *atomic.Bool
+	mu      sync.Mutex // guards the fields below
+	queue   []func() error
+	closed  bool
 }
 
 // post queues an action; false when the task has ended.
@@ -27,6 +31,7 @@ func (m *mailbox) post(f func() error) bool {
 		return false
 	}
 	m.queue = append(m.queue, f)
+	m.waiting.Store(true)
 	m.mu.Unlock()
 	m.waker.Wake()
 	return true
@@ -38,6 +43,7 @@ func (m *mailbox) run() error {
 		m.mu.Lock()
 		queue := m.queue
 		m.queue = nil
+		m.waiting.Store(false)
 		m.mu.Unlock()
 		if len(queue) == 0 {
 			return nil
@@ -53,14 +59,24 @@ func (m *mailbox) run() error {
 func (m *mailbox) close() {
 	m.mu.Lock()
 	m.closed, m.queue = true, nil
+	m.waiting.Store(false)
 	m.mu.Unlock()
 }
 
-// Trigger is TriggerCheckpoint. False: the task has ended.
+// Trigger is TriggerCheckpoint. False: the task has ended. While something is
+// under way that must end before a barrier, triggers wait, in their order; other
+// mail does not.
 func (t *Task) Trigger(id ident.CheckpointID, timestampMillis int64) bool {
-	return t.mail.post(func() error {
+	trigger := func() error {
 		t.tick()
 		return t.stepTask(barrier.Trigger{Checkpoint: id, TimestampMillis: timestampMillis, Now: t.moment()})
+	}
+	return t.mail.post(func() error {
+		if t.busy() || len(t.triggers) > 0 {
+			t.triggers = append(t.triggers, trigger)
+			return nil
+		}
+		return trigger()
 	})
 }
 
@@ -80,10 +96,10 @@ func (t *Task) Aborted(id, latest ident.CheckpointID) {
 	})
 }
 
-// AllDataEnded says that the data of every task of the job has ended: the next
-// checkpoint is the last.
-func (t *Task) AllDataEnded() {
-	t.mail.post(func() error { t.allDataEnded(); return nil })
+// Finish says that the data of every task of the job has ended and a checkpoint
+// that covers all of it is complete: the task may end.
+func (t *Task) Finish() {
+	t.mail.post(func() error { return t.mayFinish() })
 }
 
 // OperatorEvent delivers an event of an operator's coordinator. False: the task

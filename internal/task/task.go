@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/cutwater-io/cutwater/connector"
@@ -86,7 +87,8 @@ type Task struct {
 	sourceOut operator.Control    // behind the source: where its time goes
 	receivers []operator.Receiver // by gate
 	inputs    *inputs
-	mark      func(watermark int64) // of the channel being read
+	mark      func(watermark int64) (stop bool) // of the channel being read
+	reading   reading
 	outputs   []timedOutput
 
 	aligner   *barrier.Aligner
@@ -94,10 +96,15 @@ type Task struct {
 	async     map[ident.CheckpointID]*asyncPart
 	asyncEnd  chan struct{} // receives one value per ended asynchronous part
 
-	pollAt    int64 // task clock at which the source is polled again; 0: at once
-	dataEnded bool  // no more records: waiting for the final checkpoint
-	allEnded  bool  // the whole job's data has ended
-	finish    bool  // Finish was said: nothing can be lost any more
+	pollAt    int64          // task clock at which the source is polled again; 0: at once
+	held      bool           // not reading: there is no room for results, or a firing is under way
+	dataEnded bool           // no more records: waiting for the final checkpoint
+	ending    bool           // the end of data has begun, and operators have still to finish
+	draining  bool           // final results are wanted
+	finished  int            // operators of the chain whose Finish was called
+	ended     bool           // the whole job's data has ended and is safe
+	triggers  []func() error // wait until nothing is busy
+	finish    bool           // Finish was said: nothing can be lost any more
 	drained   bool
 	overdrawn int64
 	opened    []io.Closer // while restoring
@@ -123,7 +130,7 @@ func New(cfg Config) *Task {
 	return &Task{
 		cfg: cfg, vertex: v,
 		name:     fmt.Sprintf("%s (%d/%d)", cfg.Plan.VertexName(v.ID), cfg.Attempt.Subtask.Index+1, v.Parallelism),
-		mail:     mailbox{waker: cfg.Waker},
+		mail:     mailbox{waker: cfg.Waker, waiting: new(atomic.Bool)},
 		async:    map[ident.CheckpointID]*asyncPart{},
 		asyncEnd: make(chan struct{}, 64),
 	}
@@ -131,6 +138,15 @@ func New(cfg Config) *Task {
 
 // Name is the chain's name and the subtask's number, for people.
 func (t *Task) Name() string { return t.name }
+
+// Counters returns late, late but counted and bad records, and overdrawn batches.
+// It is called after Run.
+func (t *Task) Counters() (late, lateCounted, bad, overdrawn int64) {
+	if t.shared == nil {
+		return 0, 0, 0, 0
+	}
+	return t.shared.Late, t.shared.LateCounted, t.shared.BadRecords, t.overdrawn
+}
 
 // ErrCanceled is what Run returns when its context ended.
 var ErrCanceled = errors.New("task canceled")
@@ -162,6 +178,12 @@ func (t *Task) Run(ctx context.Context) error {
 			err = errors.Join(err, fmt.Errorf("close operator %q: %w", l.name, e))
 		}
 	}
+	if t.reading.records != nil {
+		// A firing was cut off, or a panic went through the operators: their last
+		// words may have named its record, so it could not go back earlier.
+		t.reading.records.Release()
+	}
+	t.closeRestored()
 	t.cfg.Inbox.Close()
 	t.arena.Close()
 	if err != nil && !errors.Is(err, ErrCanceled) {
@@ -189,33 +211,60 @@ func (t *Task) run(ctx context.Context) error {
 	return t.loop(ctx)
 }
 
-// endData runs the end of input: time goes to its end, operators emit what they
+// endData begins the end of input: time goes to its end, operators emit what they
 // hold, and the channels behind learn that no records follow.
 func (t *Task) endData(drain bool) error {
-	t.dataEnded = true
-	if drain {
-		if t.pull != nil {
-			t.sourceOut.Watermark(watermark.EndOfTime)
+	t.dataEnded, t.ending, t.draining = true, true, drain
+	if drain && t.pull != nil {
+		t.sourceOut.Watermark(watermark.EndOfTime)
+	}
+	return t.finishData()
+}
+
+// finishData goes on with the end of input until an operator has much to fire.
+func (t *Task) finishData() error {
+	for t.draining && t.finished < len(t.chain) {
+		if t.shared.Firing > 0 {
+			return nil
 		}
-		for _, l := range t.chain {
-			if err := l.op.Finish(); err != nil {
-				return err
-			}
+		t.finished++
+		if err := t.chain[t.finished-1].op.Finish(); err != nil {
+			return err
 		}
 	}
+	if t.shared.Firing > 0 {
+		return nil
+	}
+	t.ending = false
 	for _, o := range t.outputs {
-		o.Event(batch.Element{Kind: batch.KindEndOfData, Drain: drain})
+		o.Event(batch.Element{Kind: batch.KindEndOfData, Drain: t.draining})
 	}
 	t.cfg.Reporter.EndOfData()
 	if !t.cfg.Checkpoints {
-		t.allDataEnded()
+		return t.mayFinish()
 	}
 	return nil
 }
 
-func (t *Task) allDataEnded() {
-	if !t.allEnded {
-		t.allEnded = true
-		t.stepTask(barrier.EndOfData{})
+// mayFinish lets the task end. Which checkpoint covers the end of all data is for
+// the JobMaster to say: if each task took the first one after its own end, they
+// could take different ones, and those that ended with the earlier would never
+// acknowledge the later.
+func (t *Task) mayFinish() error {
+	if t.ended {
+		return nil
 	}
+	t.ended = true
+	return t.stepTask(barrier.EndOfData{})
+}
+
+// settled reports whether no operator has something left to do for a checkpoint
+// that is complete.
+func (t *Task) settled() bool {
+	for _, l := range t.chain {
+		if s, ok := l.op.(operator.Settler); ok && !s.Settled() {
+			return false
+		}
+	}
+	return true
 }

@@ -94,11 +94,11 @@ func (tm *TaskManager) Deploy(d rpc.Deploy) {
 		labels := pprof.Labels("job", tm.cfg.Plan.Graph.Name, "task", t.Name())
 		var err error
 		pprof.Do(ctx, labels, func(ctx context.Context) { err = t.Run(ctx) })
-		tm.ended(d, err)
+		tm.ended(d, t, err)
 	})
 }
 
-func (tm *TaskManager) ended(d rpc.Deploy, err error) {
+func (tm *TaskManager) ended(d rpc.Deploy, t *task.Task, err error) {
 	tm.mu.Lock()
 	delete(tm.tasks, d.Attempt)
 	left := false
@@ -116,7 +116,9 @@ func (tm *TaskManager) ended(d rpc.Deploy, err error) {
 	case err != nil:
 		state = rpc.Failed
 	}
-	tm.cfg.JobMaster.TaskStateChanged(rpc.TaskStateChanged{Token: d.Token, Attempt: d.Attempt, State: state, Err: err})
+	m := rpc.TaskStateChanged{Token: d.Token, Attempt: d.Attempt, State: state, Err: err}
+	m.Counters.Late, m.Counters.LateCounted, m.Counters.BadRecords, m.Counters.Overdrawn = t.Counters()
+	tm.cfg.JobMaster.TaskStateChanged(m)
 }
 
 // find returns the task of an attempt; nil when it is not here or the message is
@@ -159,9 +161,9 @@ func (tm *TaskManager) NotifyCheckpointAborted(m rpc.NotifyCheckpointAborted) {
 	}
 }
 
-func (tm *TaskManager) AllDataEnded(m rpc.AllDataEnded) {
+func (tm *TaskManager) Finish(m rpc.Finish) {
 	if h := tm.find(m.Token, m.Attempt); h != nil {
-		h.task.AllDataEnded()
+		h.task.Finish()
 	}
 }
 

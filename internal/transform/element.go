@@ -88,7 +88,7 @@ func FlatMap[T, U any](f func(T) iter.Seq[U]) func(*operator.Context) (operator.
 func FlatMapInto[T, U any](f func(*T, *Emitter[U])) func(*operator.Context) (operator.Operator, []any, error) {
 	return func(ctx *operator.Context) (operator.Operator, []any, error) {
 		e := newEmitter[U](ctx)
-		return stateless{}, []any{operator.In[T]{Control: e.out.Control, Record: func(v *T, ts int64) {
+		return stateless{}, []any{operator.In[T]{Control: e.control, Record: func(v *T, ts int64) {
 			e.ts = ts
 			f(v, e)
 		}}}, nil
@@ -99,7 +99,7 @@ func FlatMapInto[T, U any](f func(*T, *Emitter[U])) func(*operator.Context) (ope
 func Process[T, U any](f func(T, *Emitter[U]) error) func(*operator.Context) (operator.Operator, []any, error) {
 	return func(ctx *operator.Context) (operator.Operator, []any, error) {
 		e := newEmitter[U](ctx)
-		return stateless{}, []any{operator.In[T]{Control: e.out.Control, Record: func(v *T, ts int64) {
+		return stateless{}, []any{operator.In[T]{Control: e.control, Record: func(v *T, ts int64) {
 			e.ts = ts
 			if err := f(*v, e); err != nil {
 				ctx.Fail("", err)

@@ -7,13 +7,14 @@ import "github.com/cutwater-io/cutwater/internal/operator"
 type Emitter[T any] struct {
 	ctx     *operator.Context
 	out     operator.In[T]
+	control operator.Control // of all outputs, side outputs too
 	ts      int64
 	scratch *T
 	sides   map[string]any // operator.In[U] by name of the tag
 }
 
 func newEmitter[T any](ctx *operator.Context) *Emitter[T] {
-	return &Emitter[T]{ctx: ctx, out: operator.OutputOf[T](ctx, 0), scratch: new(T)}
+	return &Emitter[T]{ctx: ctx, out: operator.OutputOf[T](ctx, 0), control: operator.Controls(ctx), scratch: new(T)}
 }
 
 // Emit sends a result on, with the event time of the record or timer that is

@@ -197,6 +197,15 @@ func (e *eventTime) FinishSplit(id string) {
 	e.splits.FinishSplit(id)
 }
 
+func (e *eventTime) Held(held bool) {
+	e.settle()
+	if now := time.Duration(e.ctx.Task.NowNanos); held {
+		e.splits.Pause(now)
+	} else {
+		e.splits.Resume(now)
+	}
+}
+
 func (e *eventTime) Snapshot(_ ident.CheckpointID, s *operator.Snapshot) error {
 	e.settle()
 	var times [][]byte

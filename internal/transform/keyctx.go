@@ -26,20 +26,28 @@ func (c *Ctx[K]) Key() K { return c.key }
 func (c *Ctx[K]) Time() window.Millis { return window.Millis(c.ts) }
 
 // Watermark returns how far event time has come: no record as old as that is
-// expected any more. It is window.MinMillis while that is not known.
+// expected any more. It is window.MinMillis while that is not known. While the
+// timers of a watermark fire it is that watermark for all of them.
 func (c *Ctx[K]) Watermark() window.Millis { return window.Millis(c.ops.now) }
 
-// Clear forgets the key's state: it becomes the zero value, and takes no memory
-// until the key comes again.
+// Clear forgets the key's state when the call returns: it becomes the zero value,
+// and takes no memory until the key comes again. The key's timers stay; when one
+// fires the key comes again.
 func (c *Ctx[K]) Clear() { c.clear = true }
 
 // EventTimer asks for a call of OnTimer for this key when the watermark has
-// reached at; at once, when it has already, after this call. Asking twice for the
-// same time is asking once. Only functions of [KeyedStream.Handle] have timers.
+// reached at; when it has already, right after this call. Asking twice for the
+// same time is asking once. Timers fire in the order of their times over all keys
+// of a subtask. Only functions of Handle have timers.
+//
+// At the end of the input the watermark is window.MaxMillis and every timer fires.
+// A function that sets the next timer each time one fires must stop then, or it
+// will go on for ever.
 func (c *Ctx[K]) EventTimer(at window.Millis) { c.ops.set(c, byWatermark, int64(at)) }
 
 // ProcessingTimer is EventTimer by the wall clock. A timer whose time passes
-// while the job is down fires when it is up again.
+// while the job is down fires when it is up again. At the end of the input timers
+// that are not due are dropped.
 func (c *Ctx[K]) ProcessingTimer(at window.Millis) { c.ops.set(c, byWallClock, int64(at)) }
 
 // DeleteEventTimer takes back a timer of this key. There need not be one.
@@ -97,6 +105,8 @@ type keyedTimers[K comparable] struct {
 	queues [2]timer.Queue[K]
 	now    int64 // watermark
 	hash   uint64
+	// overdue: a timer was set for a time that the watermark has passed.
+	overdue bool
 }
 
 func (t *keyedTimers[K]) open() error {
@@ -129,6 +139,7 @@ func (t *keyedTimers[K]) set(c *Ctx[K], d domain, at int64) {
 		return
 	}
 	*times = slices.Insert(*times, i, at)
+	t.overdue = t.overdue || d == byWatermark && at <= t.now
 	if !queued.Set || at < queued.At {
 		*queued = Deadline{true, at}
 		t.queues[d].Add(at, c.key, t.hash)

@@ -38,20 +38,23 @@ func Unkeyed[T any](pointers bool, broadcast bool) operator.Link {
 
 type receiver[T any] struct{ in operator.In[T] }
 
-func (r receiver[T]) Process(records batch.Records, mark func(int64)) {
+func (r receiver[T]) Process(records batch.Records, at operator.Place, mark func(int64) bool) (operator.Place, bool) {
 	b := records.(*batch.Batch[struct{}, T])
 	record := r.in.Record
-	from := 0
-	for _, m := range b.Marks {
-		for i := from; i < int(m.Pos); i++ {
+	for _, m := range b.Marks[at.Marks:] {
+		for i := at.Records; i < int(m.Pos); i++ {
 			record(&b.V[i], b.Ts[i])
 		}
-		from = int(m.Pos)
-		mark(m.Watermark)
+		at.Records = int(m.Pos)
+		at.Marks++
+		if mark(m.Watermark) {
+			return at, false
+		}
 	}
-	for i := from; i < len(b.V); i++ {
+	for i := at.Records; i < len(b.V); i++ {
 		record(&b.V[i], b.Ts[i])
 	}
+	return at, true
 }
 
 // writerControl forwards what travels in band to every channel of an edge.
@@ -106,19 +109,26 @@ func Keyed[K comparable, T any](key Key[K, T], pointers, values bool) operator.L
 
 type keyedReceiver[K, T any] struct{ in operator.KeyedIn[K, T] }
 
-func (r keyedReceiver[K, T]) Process(records batch.Records, mark func(int64)) {
-	b := records.(*batch.Batch[K, T])
-	from := 0
-	for _, m := range b.Marks {
-		if int(m.Pos) > from {
-			r.in.Batch(b, from, int(m.Pos))
+func (r keyedReceiver[K, T]) Process(records batch.Records, at operator.Place, mark func(int64) bool) (operator.Place, bool) {
+	return handOver(r.in, records.(*batch.Batch[K, T]), at, mark)
+}
+
+// handOver gives a batch to a keyed operator as runs between its marks.
+func handOver[K, T any](in operator.KeyedIn[K, T], b *batch.Batch[K, T], at operator.Place, mark func(int64) bool) (operator.Place, bool) {
+	for _, m := range b.Marks[at.Marks:] {
+		if int(m.Pos) > at.Records {
+			in.Batch(b, at.Records, int(m.Pos))
 		}
-		from = int(m.Pos)
-		mark(m.Watermark)
+		at.Records = int(m.Pos)
+		at.Marks++
+		if mark(m.Watermark) {
+			return at, false
+		}
 	}
-	if b.Len() > from {
-		r.in.Batch(b, from, b.Len())
+	if b.Len() > at.Records {
+		in.Batch(b, at.Records, b.Len())
 	}
+	return at, true
 }
 
 // localKeyed is a keyed edge from one subtask to one inside a chain. Records are
@@ -138,6 +148,9 @@ type localKeyed[K comparable, T any] struct {
 	k  []K
 	ts []int64
 	v  []T // nil: the operator behind needs keys and times only
+
+	held bool           // marks wait in b for a firing to end
+	done operator.Place // with held: what has been handed over
 }
 
 func newLocalKeyed[K comparable, T any](ctx *operator.Context, key Key[K, T], down operator.KeyedIn[K, T], shape batch.Shape) *localKeyed[K, T] {
@@ -200,23 +213,42 @@ func (l *localKeyed[K, T]) recordAny() func(v *T, ts int64) {
 	}
 }
 
+// flush hands over everything, marks included.
 func (l *localKeyed[K, T]) flush() {
-	n := l.n
-	if n == 0 {
+	if l.n == 0 && !l.held {
 		return
 	}
-	l.n = 0
-	b := l.b
+	l.handOver(func(ts int64) bool { l.down.Watermark(ts); return false })
+}
+
+// handOver hands over what is collected, as far as mark lets it.
+func (l *localKeyed[K, T]) handOver(mark func(int64) bool) {
+	l.release()
+	n, b := l.n, l.b
 	b.K, b.H, b.Ts = l.k[:n], b.H[:n], l.ts[:n]
 	if l.v != nil {
 		b.V = l.v[:n]
 	}
-	l.key.HashAll(b.H, b.K)
-	l.down.Batch(b, 0, n)
+	l.key.HashAll(b.H[l.done.Records:], b.K[l.done.Records:])
+	var all bool
+	if l.done, all = handOver(l.down, b, l.done, mark); !all {
+		l.hold()
+		return
+	}
+	l.n, l.done = 0, operator.Place{}
 	b.Reset()
 }
 
+// Watermark passes a watermark on behind the records before it. While an operator
+// of the chain is firing it stays in the batch as a mark: the records of a source
+// that go on coming until its Poll returns must not hurry the firing.
 func (l *localKeyed[K, T]) Watermark(ts int64) {
+	if l.ctx.Task.Firing > 0 {
+		l.b.Ts = l.ts[:l.n] // AddMark puts it at the end
+		l.b.AddMark(ts)
+		l.hold()
+		return
+	}
 	l.flush()
 	l.down.Watermark(ts)
 }
@@ -224,6 +256,32 @@ func (l *localKeyed[K, T]) Watermark(ts int64) {
 func (l *localKeyed[K, T]) Status(idle bool) {
 	l.flush()
 	l.down.Status(idle)
+}
+
+// Resume hands over what was held back, up to the next mark that begins a firing.
+func (l *localKeyed[K, T]) Resume() bool {
+	if !l.held {
+		return false
+	}
+	l.handOver(func(ts int64) bool {
+		l.down.Watermark(ts)
+		return l.ctx.Task.Firing > 0
+	})
+	return true
+}
+
+func (l *localKeyed[K, T]) hold() {
+	if !l.held {
+		l.held = true
+		l.ctx.Task.Firing++
+	}
+}
+
+func (l *localKeyed[K, T]) release() {
+	if l.held {
+		l.held = false
+		l.ctx.Task.Firing--
+	}
 }
 
 func (l *localKeyed[K, T]) PrepareBarrier(ident.CheckpointID) error { l.flush(); return nil }

@@ -1,14 +1,13 @@
 package transform
 
 import (
-	"encoding/binary"
+	"cmp"
 	"fmt"
 	"slices"
 
 	"github.com/cutwater-io/cutwater/internal/backend/memory"
 	"github.com/cutwater-io/cutwater/internal/batch"
 	"github.com/cutwater-io/cutwater/internal/ident"
-	"github.com/cutwater-io/cutwater/internal/manifest"
 	"github.com/cutwater-io/cutwater/internal/operator"
 	"github.com/cutwater-io/cutwater/internal/segment"
 	"github.com/cutwater-io/cutwater/internal/watermark"
@@ -16,11 +15,8 @@ import (
 )
 
 // panesState is the keyed state of a windowed operator: one table per pane, the
-// pane's start as namespace. windowTime is the list state with its time.
-const (
-	panesState = "panes"
-	windowTime = "window-time"
-)
+// pane's start as namespace.
+const panesState = "panes"
 
 // Windows whose ends are the same for all keys. State is one table per pane, the
 // longest stretch of time that every window has whole or not at all; a window
@@ -40,7 +36,8 @@ const (
 // Invariants:
 //   - panes ascend by start, and each holds at least one window that is not
 //     finished (watermark < last + lateness);
-//   - every window whose last millisecond is <= now has fired;
+//   - every window whose last millisecond is <= fired has fired; fired is now,
+//     except while a firing is under way;
 //   - running, if in use, holds exactly the panes within [runFrom, runTo).
 type paneOp[K comparable, T, A any] struct {
 	operator.Base
@@ -49,27 +46,43 @@ type paneOp[K comparable, T, A any] struct {
 	fold Folding[K, T, A]
 	st   *StateType[K, A]
 	fire func(k *K, w window.Window, acc *A)
-	out  operator.Control
 	late operator.In[T]
 
 	paneMillis int64
 	single     bool // a window is one pane
+	gaps       bool // some times belong to no window
 	panes      []*pane[K, A]
 	cur        *pane[K, A] // the one the last record went to
 	now        int64       // watermark, or the wall clock for processing time
 	lastSize   int         // entries of the last pane, to size the next
 	accs       []*A        // scratch, one batch long
-	alarm      int64       // processing time: when the next timer is set; 0: none
+	windows    []window.Window
+
+	// Processing time: when the next timer is set, 0 for none; and at the end of
+	// the input the time before it.
+	alarm  int64
+	ending bool
+	before int64
+
+	// The firing: what is left of the window that is being fired, as passes over
+	// tables, in order.
+	firing firing
+	fired  int64
+	passes []func() bool
+	merged *memory.Table[K, A] // of the window that is being fired
+	atEnd  []window.Window     // windows that end with time itself, see endOfTime
 
 	running        *memory.Table[K, share[A]]
 	runType        *StateType[K, share[A]]
 	runFrom, runTo int64
 }
 
-// pane is a table of accumulators. Its span is [start, last].
+// pane is a table of accumulators. Its span is [start, last]; oldest and youngest
+// are the last milliseconds of the first and the last window that have it.
 type pane[K comparable, A any] struct {
-	start, last int64
-	table       *memory.Table[K, A]
+	start, last      int64
+	oldest, youngest int64
+	table            *memory.Table[K, A]
 }
 
 // share is an accumulator over several panes, with the number of those that have
@@ -90,33 +103,29 @@ func Panes[K comparable, T, A any](win Windowing[T], fold Folding[K, T, A], kt *
 		return nil, err
 	}
 	return func(ctx *operator.Context) (operator.Operator, []any, error) {
+		a := win.Assigner
 		op := &paneOp[K, T, A]{
-			ctx: ctx, win: win, fold: fold, st: st, fire: fold.Fire(ctx), out: fold.Out(ctx),
-			late:       sideOutput(ctx, win.Late),
-			paneMillis: win.Assigner.PaneMillis(), single: win.Assigner.PanesPerWindow() <= 1,
-			now: watermark.None, accs: make([]*A, batch.Limit[T]()),
+			ctx: ctx, win: win, fold: fold, st: st, fire: fold.Fire(ctx), late: sideOutput(ctx, win.Late),
+			paneMillis: a.PaneMillis(), single: a.PanesPerWindow() <= 1, gaps: a.SlideMillis > a.SizeMillis,
+			now: watermark.None, fired: watermark.None, accs: make([]*A, batch.Limit[T]()),
 		}
 		if !op.single && fold.Sub != nil {
 			op.runType = runType
 		}
+		op.firing = firing{task: ctx.Task, out: operator.Controls(ctx), due: op.due, step: op.step}
 		return op, []any{operator.KeyedIn[K, T]{Batch: op.batch, Control: op}}, nil
 	}, nil
 }
 
 func (w *paneOp[K, T, A]) Open() error {
-	for _, b := range w.ctx.Restored.List(windowTime) {
-		if len(b) != 8 {
-			return fmt.Errorf("operator %q: restore: its time has %d bytes", w.ctx.Name, len(b))
-		}
-		ts := int64(binary.LittleEndian.Uint64(b))
-		if w.now == watermark.None || ts < w.now {
-			w.now = ts
-		}
+	now, err := restoreTime(w.ctx)
+	if err != nil {
+		return err
 	}
+	w.now, w.fired = now, now
 	if err := w.st.restore(w.ctx, func(start int64) *memory.Table[K, A] { return w.pane(start).table }); err != nil {
 		return fmt.Errorf("operator %q: %w", w.ctx.Name, err)
 	}
-	w.cur = nil
 	if w.win.Assigner.Processing {
 		w.setAlarm()
 	}
@@ -126,6 +135,7 @@ func (w *paneOp[K, T, A]) Open() error {
 // batch takes records in runs of the same pane: their keys are resolved at once,
 // then folded.
 func (w *paneOp[K, T, A]) batch(b *batch.Batch[K, T], from, to int) {
+	w.firing.finish()
 	if w.win.Assigner.Processing {
 		w.processingTime(b, from, to)
 		return
@@ -134,12 +144,16 @@ func (w *paneOp[K, T, A]) batch(b *batch.Batch[K, T], from, to int) {
 		p := w.cur
 		ts := b.Ts[from]
 		if p == nil || ts < p.start || ts > p.last {
-			if p = w.paneAt(ts); p == nil {
-				w.dropLate(b, from)
+			if p = w.paneAt(b, from); p == nil {
 				from++
 				continue
 			}
 			w.cur = p
+		}
+		if p.oldest <= w.now {
+			w.addLate(p, b, from)
+			from++
+			continue
 		}
 		end := from + 1
 		for end < to && b.Ts[end] >= p.start && b.Ts[end] <= p.last {
@@ -150,71 +164,120 @@ func (w *paneOp[K, T, A]) batch(b *batch.Batch[K, T], from, to int) {
 	}
 }
 
+// add folds records into a pane.
 func (w *paneOp[K, T, A]) add(p *pane[K, A], b *batch.Batch[K, T], from, to int) {
+	if p.last <= w.now && to-from > 1 {
+		// Records behind the watermark make their window fire again, each with
+		// the value it has led to: they are taken one by one.
+		for i := from; i < to; i++ {
+			w.add(p, b, i, i+1)
+		}
+		return
+	}
 	accs := w.accs[:to-from]
 	p.table.Resolve(b.K[from:to], b.H[from:to], accs)
-	if b.V != nil {
-		w.fold.Fold(accs, b.V[from:to])
-	} else {
-		w.fold.Fold(accs, nil)
+	w.fold.Fold(accs, values(b, from, to))
+}
+
+// values are the records of a run; nil on edges that carry keys only.
+func values[K, T any](b *batch.Batch[K, T], from, to int) []T {
+	if b.V == nil {
+		return nil
 	}
-	if p.start < w.runTo && p.start >= w.runFrom && w.running != nil {
-		w.invalidateRunning()
+	return b.V[from:to]
+}
+
+// addLate folds a record into a pane of which some windows have fired: those that
+// have not will count it, those within the allowed lateness count it and fire once
+// more for its key. One record at a time, so that how often a window fires does
+// not depend on how records were batched.
+func (w *paneOp[K, T, A]) addLate(p *pane[K, A], b *batch.Batch[K, T], i int) {
+	k, h := &b.K[i], b.H[i]
+	if p.start >= w.runFrom && p.start < w.runTo && w.running != nil {
+		w.addRunning(p, b, i)
 	}
-	if p.last <= w.now || !w.single {
-		w.refire(p, b, from, to)
+	w.add(p, b, i, i+1)
+	counted := false
+	for _, win := range w.windowsOf(p.start) {
+		last := int64(win.Last())
+		if last > w.now || addSat(last, w.win.LatenessMillis) <= w.now {
+			continue
+		}
+		counted = true
+		if w.single {
+			w.fire(k, win, p.table.Get(k, h))
+		} else {
+			w.fireKey(k, h, win)
+		}
+	}
+	if counted {
+		w.ctx.Task.LateCounted++
 	}
 }
 
-// paneAt returns the pane of a time, or nil when every window that has the pane
-// is finished.
-func (w *paneOp[K, T, A]) paneAt(ts int64) *pane[K, A] {
-	span := w.win.Assigner.Pane(window.Millis(ts))
-	if w.finished(int64(span.Start), int64(span.Last())) {
+// paneAt returns the pane of a record, or nil when no window takes it: because
+// all that have the pane are finished, or because it is in a gap between windows.
+func (w *paneOp[K, T, A]) paneAt(b *batch.Batch[K, T], i int) *pane[K, A] {
+	start := int64(w.win.Assigner.Pane(window.Millis(b.Ts[i])).Start)
+	if w.gaps && len(w.windowsOf(start)) == 0 {
 		return nil
 	}
-	return w.pane(int64(span.Start))
+	p, at := w.find(start)
+	if p == nil {
+		p = w.newPane(start)
+		if w.finished(p) {
+			w.dropLate(b, i)
+			return nil
+		}
+		w.insert(p, at)
+	}
+	return p
 }
 
 // pane returns the pane that starts at start, made if need be.
 func (w *paneOp[K, T, A]) pane(start int64) *pane[K, A] {
-	i, ok := slices.BinarySearchFunc(w.panes, start, func(p *pane[K, A], start int64) int {
-		switch {
-		case p.start < start:
-			return -1
-		case p.start > start:
-			return 1
-		}
-		return 0
-	})
-	if ok {
-		return w.panes[i]
+	p, at := w.find(start)
+	if p == nil {
+		p = w.newPane(start)
+		w.insert(p, at)
 	}
-	span := w.win.Assigner.Pane(window.Millis(start))
-	p := &pane[K, A]{start: start, last: int64(span.Last()), table: w.st.table(w.ctx, w.lastSize)}
-	w.panes = slices.Insert(w.panes, i, p)
 	return p
 }
 
-// finished reports whether no window with the pane takes records any more.
-func (w *paneOp[K, T, A]) finished(start, last int64) bool {
-	if w.now == watermark.None {
-		return false
+// find returns the pane that starts at start, or nil and where it would be.
+func (w *paneOp[K, T, A]) find(start int64) (*pane[K, A], int) {
+	i, ok := slices.BinarySearchFunc(w.panes, start, func(p *pane[K, A], start int64) int { return cmp.Compare(p.start, start) })
+	if !ok {
+		return nil, i
 	}
-	return addSat(w.lastOfYoungest(start, last), w.win.LatenessMillis) <= w.now
+	return w.panes[i], i
 }
 
-// lastOfYoungest is the last millisecond of the last window that has a pane; for
-// a pane in a gap between windows the beginning of time.
-func (w *paneOp[K, T, A]) lastOfYoungest(start, last int64) int64 {
-	if w.single && w.win.Assigner.Kind != window.KindSliding {
-		return last
-	}
-	ws := w.win.Assigner.Windows(nil, window.Millis(start))
-	if len(ws) == 0 {
-		return watermark.None
-	}
-	return int64(ws[len(ws)-1].Last())
+// newPane is a pane without a table yet.
+//
+// REQUIRES: some window has it.
+func (w *paneOp[K, T, A]) newPane(start int64) *pane[K, A] {
+	p := &pane[K, A]{start: start, last: int64(w.win.Assigner.Pane(window.Millis(start)).Last())}
+	windows := w.windowsOf(start)
+	p.oldest, p.youngest = int64(windows[0].Last()), int64(windows[len(windows)-1].Last())
+	return p
+}
+
+func (w *paneOp[K, T, A]) insert(p *pane[K, A], at int) {
+	p.table = w.st.table(w.ctx, w.lastSize)
+	w.panes = slices.Insert(w.panes, at, p)
+}
+
+// windowsOf returns the windows that have the pane, oldest first, valid until the
+// next call.
+func (w *paneOp[K, T, A]) windowsOf(start int64) []window.Window {
+	w.windows = w.win.Assigner.Windows(w.windows[:0], window.Millis(start))
+	return w.windows
+}
+
+// finished reports whether no window with the pane takes records any more.
+func (w *paneOp[K, T, A]) finished(p *pane[K, A]) bool {
+	return w.now != watermark.None && addSat(p.youngest, w.win.LatenessMillis) <= w.now
 }
 
 func (w *paneOp[K, T, A]) dropLate(b *batch.Batch[K, T], i int) {
@@ -225,90 +288,116 @@ func (w *paneOp[K, T, A]) dropLate(b *batch.Batch[K, T], i int) {
 }
 
 // Watermark fires every window that is complete.
-func (w *paneOp[K, T, A]) Watermark(ts int64) {
-	if !w.win.Assigner.Processing && ts > w.now {
-		w.advance(ts)
+func (w *paneOp[K, T, A]) Watermark(ts int64) { w.firing.watermark(ts) }
+
+func (w *paneOp[K, T, A]) Status(idle bool) { w.firing.idle(idle) }
+
+// Resume goes on with a firing.
+func (w *paneOp[K, T, A]) Resume() bool { return w.firing.resume() }
+
+// due takes a watermark.
+func (w *paneOp[K, T, A]) due(ts int64) {
+	if !w.win.Assigner.Processing {
+		w.now = max(w.now, ts)
 	}
-	w.out.Watermark(ts)
 }
 
-func (w *paneOp[K, T, A]) Status(idle bool) { w.out.Status(idle) }
-
-// advance moves time to ts: windows that end until then fire in the order of
-// their ends, panes that no window needs go away.
-func (w *paneOp[K, T, A]) advance(ts int64) {
-	before := w.now
-	w.now = ts
-	if w.single && w.win.Assigner.Kind != window.KindSliding {
-		for _, p := range w.panes {
-			if p.last > ts {
-				break
+// step fires the windows that end until now, in the order of their ends, and lets
+// go of panes that no window needs.
+func (w *paneOp[K, T, A]) step() bool {
+	for {
+		for len(w.passes) > 0 {
+			if !w.passes[0]() {
+				return false
 			}
-			if p.last > before || before == watermark.None {
-				w.fireSingle(p)
-			}
+			w.passes = slices.Delete(w.passes, 0, 1)
 		}
-	} else {
-		w.fireSliding(before, ts)
-	}
-	w.dropFinished()
-}
-
-func (w *paneOp[K, T, A]) fireSingle(p *pane[K, A]) {
-	win := w.win.Assigner.Pane(window.Millis(p.start))
-	w.lastSize = p.table.Len()
-	p.table.Scan(memory.Cursor{}, func(k *K, acc *A) bool {
-		w.fire(k, win, acc)
+		if w.dropFinished() || w.fireNext() {
+			continue
+		}
+		if w.ending {
+			w.ending, w.now, w.fired = false, w.before, w.before
+		}
 		return true
-	})
+	}
 }
 
-func (w *paneOp[K, T, A]) dropFinished() {
-	kept := w.panes[:0]
-	for _, p := range w.panes {
-		if w.finished(p.start, p.last) {
-			if w.cur == p {
-				w.cur = nil
+// then adds something to be done when the passes before it are at their ends.
+func (w *paneOp[K, T, A]) then(f func()) {
+	w.passes = append(w.passes, func() bool { f(); return true })
+}
+
+// fireNext begins with the next window that is complete; false: there is none.
+func (w *paneOp[K, T, A]) fireNext() bool {
+	if w.fired == w.now && len(w.atEnd) == 0 {
+		return false
+	}
+	win, ok := w.nextWindow()
+	if !ok {
+		w.fired = w.now
+		return false
+	}
+	w.fired = int64(win.Last())
+	w.fireWindow(win)
+	return true
+}
+
+// nextWindow returns the complete window that ends first of those which have not
+// fired and have a pane. Holes in the data are skipped, not walked through.
+func (w *paneOp[K, T, A]) nextWindow() (window.Window, bool) {
+	if w.single && !w.gaps {
+		for _, p := range w.panes {
+			if p.last > w.fired {
+				return w.win.Assigner.Pane(window.Millis(p.start)), p.last <= w.now
 			}
-			p.table.Close()
-			continue
 		}
-		kept = append(kept, p)
+		return window.Window{}, false
 	}
-	clear(w.panes[len(kept):])
-	w.panes = kept
+	return w.nextSliding()
 }
 
-// refire emits anew the results of keys whose window has fired already: a record
-// that is late but within the allowed lateness counts and makes its window fire
-// once more.
-func (w *paneOp[K, T, A]) refire(p *pane[K, A], b *batch.Batch[K, T], from, to int) {
-	if w.single && w.win.Assigner.Kind != window.KindSliding {
-		win := w.win.Assigner.Pane(window.Millis(p.start))
-		for i := from; i < to; i++ {
-			w.ctx.Task.LateCounted++
-			w.fire(&b.K[i], win, p.table.Get(&b.K[i], b.H[i]))
-		}
-		return
+// dropFinished lets go of the first pane if no window needs it any more; false:
+// one does.
+func (w *paneOp[K, T, A]) dropFinished() bool {
+	if len(w.panes) == 0 || len(w.atEnd) > 0 {
+		return false
 	}
-	if w.now == watermark.None {
-		return
+	p := w.panes[0]
+	if p.youngest > w.fired || !w.finished(p) {
+		return false
 	}
-	for _, win := range w.win.Assigner.Windows(nil, window.Millis(p.start)) {
-		if int64(win.Last()) > w.now || addSat(int64(win.Last()), w.win.LatenessMillis) <= w.now {
-			continue
-		}
-		for i := from; i < to; i++ {
-			w.ctx.Task.LateCounted++
-			w.fireKey(&b.K[i], b.H[i], win)
-		}
+	if w.cur == p {
+		w.cur = nil
 	}
+	w.panes = slices.Delete(w.panes, 0, 1)
+	w.leaveRunning(p)
+	w.then(p.table.Close)
+	return true
+}
+
+// emit adds a pass that fires a window from a table.
+func (w *paneOp[K, T, A]) emit(t *memory.Table[K, A], win window.Window) {
+	var at memory.Cursor
+	w.passes = append(w.passes, func() bool {
+		at = t.Scan(at, func(k *K, acc *A) bool {
+			w.fire(k, win, acc)
+			return w.firing.more()
+		})
+		return at.Done()
+	})
 }
 
 func (w *paneOp[K, T, A]) Finish() error {
 	if w.win.Assigner.Processing {
-		w.advance(watermark.EndOfTime)
+		w.finishProcessing()
 	}
+	return nil
+}
+
+// PrepareBarrier finishes a firing: a snapshot has no window that is fired in
+// part.
+func (w *paneOp[K, T, A]) PrepareBarrier(ident.CheckpointID) error {
+	w.firing.finish()
 	return nil
 }
 
@@ -316,9 +405,7 @@ func (w *paneOp[K, T, A]) Snapshot(_ ident.CheckpointID, s *operator.Snapshot) e
 	for _, p := range w.panes {
 		s.AddKeyed(p.table.Snapshot(segment.StateID{Name: panesState, Namespace: p.start}))
 	}
-	// As a union: barriers are aligned, so all subtasks have seen the same
-	// watermarks before it, and time is the same in each.
-	s.AddList(windowTime, manifest.Union, [][]byte{binary.LittleEndian.AppendUint64(nil, uint64(w.now))})
+	snapshotTime(w.ctx, s, w.now)
 	return nil
 }
 
@@ -330,13 +417,8 @@ func (w *paneOp[K, T, A]) Close() error {
 	if w.running != nil {
 		w.running.Close()
 	}
-	return nil
-}
-
-// addSat adds and stays at the end of time instead of wrapping round.
-func addSat(a, b int64) int64 {
-	if s := a + b; s >= a {
-		return s
+	if w.merged != nil {
+		w.merged.Close()
 	}
-	return watermark.EndOfTime
+	return nil
 }

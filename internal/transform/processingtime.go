@@ -10,14 +10,30 @@ import (
 // processed in, and a timer of the task fires windows. After a restore windows
 // whose end has passed meanwhile fire at once; at the end of the input all that
 // are open fire.
+//
+// A clock that is set back does not move windows back: until it has caught up,
+// records belong to the moment that had been reached. So no record is late.
 
 func (w *paneOp[K, T, A]) processingTime(b *batch.Batch[K, T], from, to int) {
-	now := w.ctx.Task.NowMillis
-	w.advance(now - 1)
-	if p := w.paneAt(now); p != nil {
-		w.add(p, b, from, to)
+	moment := wallMoment(w.ctx.Task.NowMillis, w.now)
+	w.now = moment - 1
+	w.firing.start()
+	w.firing.finish() // before records of the next window
+	start := int64(w.win.Assigner.Pane(window.Millis(moment)).Start)
+	if w.gaps && len(w.windowsOf(start)) == 0 {
+		return
 	}
+	w.add(w.pane(start), b, from, to)
 	w.setAlarm()
+}
+
+// wallMoment is the time at which records are processed: the wall clock, but
+// behind the last millisecond that is complete.
+func wallMoment(wall, complete int64) int64 {
+	if complete == watermark.None {
+		return wall
+	}
+	return max(wall, complete+1)
 }
 
 // setAlarm sets the timer for the next window that ends with something in it.
@@ -36,8 +52,18 @@ func (w *paneOp[K, T, A]) setAlarm() {
 	w.alarm = end
 	w.ctx.Task.At(end, func() error {
 		w.alarm = 0
-		w.advance(w.ctx.Task.NowMillis - 1)
+		w.now = max(w.now, w.ctx.Task.NowMillis-1)
+		w.firing.start()
 		w.setAlarm()
 		return nil
 	})
+}
+
+// finishProcessing fires everything that is open. Time itself stays where it was
+// (see step): a checkpoint taken afterwards must not say that it has ended.
+func (w *paneOp[K, T, A]) finishProcessing() {
+	w.firing.finish()
+	w.ending, w.before = true, w.now
+	w.now = watermark.EndOfTime
+	w.firing.start()
 }

@@ -1,14 +1,12 @@
 package transform
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 
 	"github.com/cutwater-io/cutwater/internal/backend/memory"
 	"github.com/cutwater-io/cutwater/internal/batch"
 	"github.com/cutwater-io/cutwater/internal/ident"
-	"github.com/cutwater-io/cutwater/internal/manifest"
 	"github.com/cutwater-io/cutwater/internal/operator"
 	"github.com/cutwater-io/cutwater/internal/segment"
 	"github.com/cutwater-io/cutwater/internal/timer"
@@ -19,37 +17,49 @@ import (
 const sessionsState = "sessions"
 
 // Sessions are the sessions of one key that are not finished, ascending and apart
-// by more than the gap. There is seldom more than one.
+// by at least the gap. There is seldom more than one.
 type Sessions[A any] struct {
 	List []SessionOf[A]
 	// Queued is the time of the key's one entry in the queue of deadlines; an
 	// entry with another time is out of date. The deadlines themselves are in
 	// List, so the queue is no state: it is made anew after a restore.
-	Queued int64
+	Queued Deadline
 }
 
 // SessionOf is one session: it spans [Start, Last+gap).
 type SessionOf[A any] struct {
 	Start, Last int64
-	Acc         A
+	// Fired says that all its records have been emitted; it is only kept to
+	// take late ones.
+	Fired bool
+	Acc   A
 }
 
 // sessionOp is windows that belong to a key and grow with its records.
+//
+// A session is marked in the state when it fires, so a snapshot taken at any
+// moment, restored at any parallelism, fires each exactly once.
 type sessionOp[K comparable, T, A any] struct {
 	operator.Base
-	ctx   *operator.Context
-	win   Windowing[T]
-	fold  Folding[K, T, A]
-	st    *StateType[K, Sessions[A]]
-	table *memory.Table[K, Sessions[A]]
-	queue timer.Queue[K]
-	fire  func(k *K, w window.Window, acc *A)
-	out   operator.Control
-	late  operator.In[T]
-	gap   int64
-	now   int64
-	slots []*Sessions[A] // scratch, one batch long
-	alarm int64          // processing time: when the next timer is set; 0: none
+	ctx    *operator.Context
+	win    Windowing[T]
+	fold   Folding[K, T, A]
+	st     *StateType[K, Sessions[A]]
+	table  *memory.Table[K, Sessions[A]]
+	queue  timer.Queue[K]
+	firing firing
+	fire   func(k *K, w window.Window, acc *A)
+	late   operator.In[T]
+	gap    int64
+	now    int64
+	slots  []*Sessions[A] // scratch, one batch long
+	one    [1]*A          // scratch
+
+	// Processing time: when the next timer is set, 0 for none; and at the end of
+	// the input the time before it.
+	alarm  int64
+	ending bool
+	before int64
 }
 
 // SessionWindows makes the factory of session windows.
@@ -60,29 +70,27 @@ func SessionWindows[K comparable, T, A any](win Windowing[T], fold Folding[K, T,
 	}
 	return func(ctx *operator.Context) (operator.Operator, []any, error) {
 		op := &sessionOp[K, T, A]{
-			ctx: ctx, win: win, fold: fold, st: st, fire: fold.Fire(ctx), out: fold.Out(ctx), late: sideOutput(ctx, win.Late),
+			ctx: ctx, win: win, fold: fold, st: st, fire: fold.Fire(ctx), late: sideOutput(ctx, win.Late),
 			gap: win.Assigner.GapMillis, now: watermark.None, slots: make([]*Sessions[A], batch.Limit[T]()),
 		}
+		op.firing = firing{task: ctx.Task, out: operator.Controls(ctx), due: op.reach, step: op.step}
 		return op, []any{operator.KeyedIn[K, T]{Batch: op.batch, Control: op}}, nil
 	}, nil
 }
 
 func (s *sessionOp[K, T, A]) Open() error {
-	s.table = s.st.table(s.ctx, 0)
-	for _, b := range s.ctx.Restored.List(windowTime) {
-		if len(b) != 8 {
-			return fmt.Errorf("operator %q: restore: its time has %d bytes", s.ctx.Name, len(b))
-		}
-		if ts := int64(binary.LittleEndian.Uint64(b)); s.now == watermark.None || ts < s.now {
-			s.now = ts
-		}
+	now, err := restoreTime(s.ctx)
+	if err != nil {
+		return err
 	}
+	s.now = now
+	s.table = s.st.table(s.ctx, 0)
 	if err := s.st.restore(s.ctx, func(int64) *memory.Table[K, Sessions[A]] { return s.table }); err != nil {
 		return fmt.Errorf("operator %q: %w", s.ctx.Name, err)
 	}
 	s.table.Scan(memory.Cursor{}, func(k *K, ss *Sessions[A]) bool {
-		if ss.Queued != 0 {
-			s.queue.Add(ss.Queued, *k, s.st.key.hasher.Hash(k))
+		if ss.Queued.Set {
+			s.queue.Add(ss.Queued.At, *k, s.st.key.hasher.Hash(k))
 		}
 		return true
 	})
@@ -93,30 +101,33 @@ func (s *sessionOp[K, T, A]) Open() error {
 }
 
 func (s *sessionOp[K, T, A]) batch(b *batch.Batch[K, T], from, to int) {
+	s.firing.finish()
 	if s.win.Assigner.Processing {
-		s.advance(s.ctx.Task.NowMillis - 1)
+		moment := wallMoment(s.ctx.Task.NowMillis, s.now)
+		s.now = moment - 1
+		s.firing.start()
+		s.firing.finish() // before records of the next moment
 		for i := from; i < to; i++ {
-			b.Ts[i] = s.ctx.Task.NowMillis
+			b.Ts[i] = moment
 		}
 		defer s.setAlarm()
 	}
 	n := to - from
 	s.table.Resolve(b.K[from:to], b.H[from:to], s.slots[:n])
+	empty := false
 	for i, ss := range s.slots[:n] {
 		s.add(ss, b, from+i)
+		empty = empty || len(ss.List) == 0
 	}
-	// A late record of a new key made an empty entry.
-	for i, ss := range s.slots[:n] {
-		if len(ss.List) == 0 {
-			s.removeEmpty(b, from, i)
-			break
-		}
+	if empty {
+		s.removeEmpty(b, from, to)
 	}
 }
 
-func (s *sessionOp[K, T, A]) removeEmpty(b *batch.Batch[K, T], from, i int) {
-	for ; i < len(s.slots) && from+i < len(b.K); i++ {
-		k, h := &b.K[from+i], b.H[from+i]
+// removeEmpty removes the entries that late records of new keys have made.
+func (s *sessionOp[K, T, A]) removeEmpty(b *batch.Batch[K, T], from, to int) {
+	for i := from; i < to; i++ {
+		k, h := &b.K[i], b.H[i]
 		if ss := s.table.Get(k, h); ss != nil && len(ss.List) == 0 {
 			s.table.Delete(k, h)
 		}
@@ -127,14 +138,14 @@ func (s *sessionOp[K, T, A]) removeEmpty(b *batch.Batch[K, T], from, i int) {
 // touches, or the one that two become through it.
 func (s *sessionOp[K, T, A]) add(ss *Sessions[A], b *batch.Batch[K, T], i int) {
 	ts := b.Ts[i]
-	// Sessions overlapping [ts, ts+gap) are those with Last+gap > ts and
-	// Start < ts+gap: a record exactly one gap away is another session.
+	// The record alone would be the session [ts, ts+gap). A record exactly one
+	// gap away is another session.
 	first := 0
-	for first < len(ss.List) && addSat(ss.List[first].Last, s.gap) <= ts {
+	for first < len(ss.List) && s.due(ss.List[first].Last) < ts {
 		first++
 	}
 	after := first
-	for after < len(ss.List) && ss.List[after].Start < addSat(ts, s.gap) {
+	for after < len(ss.List) && ss.List[after].Start <= s.due(ts) {
 		after++
 	}
 	start, last := ts, ts
@@ -152,36 +163,40 @@ func (s *sessionOp[K, T, A]) add(ss *Sessions[A], b *batch.Batch[K, T], i int) {
 		ss.List = slices.Insert(ss.List, first, SessionOf[A]{})
 		after++
 	}
-	merged := &ss.List[first]
+	x := &ss.List[first]
 	for j := first + 1; j < after; j++ {
-		s.fold.Merge(&merged.Acc, &ss.List[j].Acc)
+		s.fold.Merge(&x.Acc, &ss.List[j].Acc)
 	}
 	ss.List = slices.Delete(ss.List, first+1, after)
-	merged = &ss.List[first]
-	merged.Start, merged.Last = start, last
-	var values []T
-	if b.V != nil {
-		values = b.V[i : i+1]
-	}
-	s.fold.Fold([]*A{&merged.Acc}, values)
+	x.Start, x.Last, x.Fired = start, last, false
+	s.one[0] = &x.Acc
+	s.fold.Fold(s.one[:], values(b, i, i+1))
 	if s.due(last) <= s.now {
 		// Late within the allowed lateness: it counts, and its session fires
 		// once more.
 		s.ctx.Task.LateCounted++
-		s.emit(&b.K[i], merged)
+		s.emit(&b.K[i], x)
 	}
 	s.enqueue(ss, &b.K[i], b.H[i])
 }
 
 // due is the watermark at which a session with that last record fires.
-func (s *sessionOp[K, T, A]) due(last int64) int64 { return addSat(last, s.gap-1) }
+func (s *sessionOp[K, T, A]) due(last int64) int64 {
+	return int64(window.Window{End: window.Millis(last).Add(s.gap)}.Last())
+}
 
 // finished: the session takes no records any more.
 func (s *sessionOp[K, T, A]) finished(last int64) bool {
-	return s.now != watermark.None && addSat(s.due(last), s.win.LatenessMillis) <= s.now
+	return s.now != watermark.None && s.forgotten(last) <= s.now
+}
+
+// forgotten is the watermark at which a session goes away.
+func (s *sessionOp[K, T, A]) forgotten(last int64) int64 {
+	return addSat(s.due(last), s.win.LatenessMillis)
 }
 
 func (s *sessionOp[K, T, A]) emit(k *K, x *SessionOf[A]) {
+	x.Fired = true
 	s.fire(k, window.Window{Start: window.Millis(x.Start), End: window.Millis(x.Last).Add(s.gap)}, &x.Acc)
 }
 
@@ -190,83 +205,97 @@ func (s *sessionOp[K, T, A]) emit(k *K, x *SessionOf[A]) {
 func (s *sessionOp[K, T, A]) enqueue(ss *Sessions[A], k *K, h uint64) {
 	next := watermark.EndOfTime
 	for i := range ss.List {
-		at := s.due(ss.List[i].Last)
-		if at <= s.now {
-			at = addSat(at, s.win.LatenessMillis) // fired: what is left is to forget it
+		x := &ss.List[i]
+		if x.Fired {
+			next = min(next, s.forgotten(x.Last))
+		} else {
+			next = min(next, s.due(x.Last))
 		}
-		next = min(next, at)
 	}
-	if len(ss.List) == 0 {
-		ss.Queued = 0
-		return
-	}
-	if ss.Queued == 0 || next < ss.Queued {
-		ss.Queued = next
+	if !ss.Queued.Set || next < ss.Queued.At {
+		ss.Queued = Deadline{true, next}
 		s.queue.Add(next, *k, h)
 	}
 }
 
-func (s *sessionOp[K, T, A]) Watermark(ts int64) {
+// Watermark fires every session that is complete.
+func (s *sessionOp[K, T, A]) Watermark(ts int64) { s.firing.watermark(ts) }
+
+func (s *sessionOp[K, T, A]) Status(idle bool) { s.firing.idle(idle) }
+
+// Resume goes on with a firing.
+func (s *sessionOp[K, T, A]) Resume() bool { return s.firing.resume() }
+
+// reach takes a watermark.
+func (s *sessionOp[K, T, A]) reach(ts int64) {
 	if !s.win.Assigner.Processing {
-		s.advance(ts)
+		s.now = max(s.now, ts)
 	}
-	s.out.Watermark(ts)
 }
 
-func (s *sessionOp[K, T, A]) Status(idle bool) { s.out.Status(idle) }
-
-// advance moves time to ts: sessions that end until then fire, in the order of
-// their ends.
-func (s *sessionOp[K, T, A]) advance(ts int64) {
-	if s.now != watermark.None && ts <= s.now {
-		return
-	}
-	for {
-		at, k, h, ok := s.queue.Pop(ts)
+// step fires the sessions that end until now, in the order of their ends.
+func (s *sessionOp[K, T, A]) step() bool {
+	for s.now != watermark.None {
+		at, k, h, ok := s.queue.Pop(s.now)
 		if !ok {
 			break
 		}
 		ss := s.table.Get(&k, h)
-		if ss == nil || ss.Queued != at {
+		if ss == nil || ss.Queued != (Deadline{true, at}) {
 			continue // out of date: the key has another entry, or none
 		}
 		s.expire(&k, h, at)
+		if !s.firing.more() {
+			return false
+		}
 	}
-	s.now = ts
+	if s.ending {
+		s.ending, s.now = false, s.before
+	}
+	if s.win.Assigner.Processing {
+		s.setAlarm()
+	}
+	return true
 }
 
 // expire does what is due for a key at a time: fires sessions and forgets those
 // that are finished.
 func (s *sessionOp[K, T, A]) expire(k *K, h uint64, at int64) {
 	ss, _ := s.table.Upsert(k, h)
-	before := s.now
 	kept := ss.List[:0]
 	for i := range ss.List {
 		x := &ss.List[i]
-		due := s.due(x.Last)
-		if due <= at && (before == watermark.None || due > before) {
+		if !x.Fired && s.due(x.Last) <= at {
 			s.emit(k, x)
 		}
-		if addSat(due, s.win.LatenessMillis) > at {
+		if !x.Fired || s.forgotten(x.Last) > at {
 			kept = append(kept, *x)
 		}
 	}
 	clear(ss.List[len(kept):])
-	ss.List = kept
-	ss.Queued = 0
+	ss.List, ss.Queued = kept, Deadline{}
 	if len(kept) == 0 {
 		s.table.Delete(k, h)
 		return
 	}
-	s.now = at // what fired just now only waits to be forgotten
 	s.enqueue(ss, k, h)
-	s.now = before
 }
 
+// Finish fires everything that is open by the wall clock. Time itself stays where
+// it was: a checkpoint taken afterwards must not say that it has ended.
 func (s *sessionOp[K, T, A]) Finish() error {
 	if s.win.Assigner.Processing {
-		s.advance(watermark.EndOfTime)
+		s.firing.finish()
+		s.ending, s.before = true, s.now
+		s.now = watermark.EndOfTime
+		s.firing.start()
 	}
+	return nil
+}
+
+// PrepareBarrier finishes a firing.
+func (s *sessionOp[K, T, A]) PrepareBarrier(ident.CheckpointID) error {
+	s.firing.finish()
 	return nil
 }
 
@@ -274,7 +303,7 @@ func (s *sessionOp[K, T, A]) Snapshot(_ ident.CheckpointID, snap *operator.Snaps
 	if s.table.Len() > 0 {
 		snap.AddKeyed(s.table.Snapshot(segment.StateID{Name: sessionsState}))
 	}
-	snap.AddList(windowTime, manifest.Union, [][]byte{binary.LittleEndian.AppendUint64(nil, uint64(s.now))})
+	snapshotTime(s.ctx, snap, s.now)
 	return nil
 }
 
@@ -295,8 +324,8 @@ func (s *sessionOp[K, T, A]) setAlarm() {
 	s.ctx.Task.At(addSat(next, 1), func() error {
 		if s.alarm == next {
 			s.alarm = 0
-			s.advance(s.ctx.Task.NowMillis - 1)
-			s.setAlarm()
+			s.now = max(s.now, s.ctx.Task.NowMillis-1)
+			s.firing.start() // at its end it sets the next alarm
 		}
 		return nil
 	})

@@ -1,94 +1,106 @@
 package transform
 
 import (
+	"slices"
+
 	"github.com/cutwater-io/cutwater/internal/backend/memory"
+	"github.com/cutwater-io/cutwater/internal/batch"
 	"github.com/cutwater-io/cutwater/internal/watermark"
 	"github.com/cutwater-io/cutwater/window"
 )
 
 // Firing of windows that are made of several panes, or with gaps between them.
 
-// fireSliding fires the windows with before < last <= ts that have a pane, oldest
-// first. Holes in the data are skipped, not walked through.
-func (w *paneOp[K, T, A]) fireSliding(before, ts int64) {
+// nextSliding is nextWindow for them.
+func (w *paneOp[K, T, A]) nextSliding() (window.Window, bool) {
 	a := w.win.Assigner
-	ended := watermark.None // the end of the last window that fired
-	if before != watermark.None {
-		ended = addSat(before, 1)
+	first := slices.IndexFunc(w.panes, func(p *pane[K, A]) bool { return p.youngest > w.fired })
+	if first < 0 {
+		return w.endOfTime()
 	}
-	for len(w.panes) > 0 {
-		from := max(ended, w.firstUseful(ended))
-		end := a.NextEnd(window.Millis(from))
-		win := window.Window{Start: end.Add(-a.SizeMillis), End: end}
-		if int64(win.Last()) > ts || from == watermark.EndOfTime {
-			return
+	from := w.panes[first].start
+	if w.fired != watermark.None {
+		from = max(from, addSat(w.fired, 1))
+	}
+	end := a.NextEnd(window.Millis(from))
+	if end == window.MaxMillis {
+		if w.now == watermark.EndOfTime && w.atEnd == nil {
+			w.listEndOfTime()
 		}
-		w.fireWindow(win)
-		ended = int64(end)
+		return w.endOfTime()
 	}
+	win := window.Window{Start: end.Add(-a.SizeMillis), End: end}
+	return win, int64(win.Last()) <= w.now
 }
 
-// firstUseful returns the start of the oldest pane that can be in a window which
-// ends after ended: until then no window has anything.
-func (w *paneOp[K, T, A]) firstUseful(ended int64) int64 {
+// listEndOfTime lists the windows that reach to the end of time, beyond which
+// there is no number for their ends. They all fire with the last watermark, and
+// are told apart by their starts.
+func (w *paneOp[K, T, A]) listEndOfTime() {
+	w.atEnd = []window.Window{}
 	for _, p := range w.panes {
-		if addSat(p.start, w.win.Assigner.SizeMillis) > ended {
-			return p.start
+		for _, win := range w.windowsOf(p.start) {
+			if n := len(w.atEnd); win.End == window.MaxMillis && (n == 0 || win.Start > w.atEnd[n-1].Start) {
+				w.atEnd = append(w.atEnd, win)
+			}
 		}
 	}
-	return watermark.EndOfTime
 }
 
-// fireWindow emits the results of one window.
+func (w *paneOp[K, T, A]) endOfTime() (window.Window, bool) {
+	if len(w.atEnd) == 0 {
+		return window.Window{}, false
+	}
+	win := w.atEnd[0]
+	w.atEnd = w.atEnd[1:]
+	return win, true
+}
+
+// fireWindow adds the passes that emit the results of one window.
 func (w *paneOp[K, T, A]) fireWindow(win window.Window) {
 	panes := w.panesOf(win)
 	switch {
 	case len(panes) == 0:
-	case len(panes) == 1 && w.runType == nil:
-		w.emit(panes[0].table, win)
 	case w.runType != nil:
 		w.moveRunning(win)
-		w.running.Scan(memory.Cursor{}, func(k *K, s *share[A]) bool {
-			w.fire(k, win, &s.Acc)
-			return true
-		})
+		w.emitRunning(win)
+	case len(panes) == 1:
+		w.lastSize = panes[0].table.Len()
+		w.emit(panes[0].table, win)
 	default:
-		merged := w.st.table(w.ctx, w.lastSize)
+		w.merged = w.st.table(w.ctx, w.lastSize)
 		for _, p := range panes {
-			w.mergeInto(merged, p.table)
+			w.mergePane(p)
 		}
-		w.lastSize = merged.Len()
-		w.emit(merged, win)
-		merged.Close()
+		w.emit(w.merged, win)
+		w.then(func() {
+			w.lastSize = w.merged.Len()
+			w.merged.Close()
+			w.merged = nil
+		})
 	}
 }
 
-func (w *paneOp[K, T, A]) emit(t *memory.Table[K, A], win window.Window) {
-	t.Scan(memory.Cursor{}, func(k *K, acc *A) bool {
-		w.fire(k, win, acc)
-		return true
-	})
-}
-
+// panesOf returns the panes of a window.
 func (w *paneOp[K, T, A]) panesOf(win window.Window) []*pane[K, A] {
-	first, last := len(w.panes), len(w.panes)
-	for i, p := range w.panes {
-		if p.start >= int64(win.Start) && i < first {
-			first = i
-		}
-		if p.start > int64(win.Last()) {
-			last = i
-			break
-		}
+	_, first := w.find(int64(win.Start))
+	last := first
+	for last < len(w.panes) && w.panes[last].start <= int64(win.Last()) {
+		last++
 	}
-	return w.panes[min(first, last):last]
+	return w.panes[first:last]
 }
 
-func (w *paneOp[K, T, A]) mergeInto(dst, src *memory.Table[K, A]) {
-	src.Scan(memory.Cursor{}, func(k *K, acc *A) bool {
-		into, _ := dst.Upsert(k, w.hash(k))
-		w.fold.Merge(into, acc)
-		return true
+// mergePane adds a pass that merges a pane into the window that is being fired.
+func (w *paneOp[K, T, A]) mergePane(p *pane[K, A]) {
+	var at memory.Cursor
+	w.passes = append(w.passes, func() bool {
+		at = p.table.Scan(at, func(k *K, acc *A) bool {
+			into, _ := w.merged.Upsert(k, w.hash(k))
+			w.fold.Merge(into, acc)
+			return w.firing.more()
+		})
+		return at.Done()
 	})
 }
 
@@ -105,57 +117,92 @@ func (w *paneOp[K, T, A]) fireKey(k *K, h uint64, win window.Window) {
 	w.fire(k, win, acc)
 }
 
-// moveRunning makes running hold exactly the panes of a window: those that left
-// are subtracted, those that came are merged.
+// moveRunning adds the passes that make running hold exactly the panes of a
+// window: those that left are subtracted, those that came are merged.
 func (w *paneOp[K, T, A]) moveRunning(win window.Window) {
 	from, to := int64(win.Start), int64(win.End)
-	if w.running == nil || from >= w.runTo || from < w.runFrom {
-		// The first window, or a jump: begin anew.
-		if w.running != nil {
-			w.running.Clear()
-		} else {
-			w.running = w.runType.table(w.ctx, w.lastSize)
-		}
+	if w.running == nil {
+		w.running = w.runType.table(w.ctx, w.lastSize)
+		w.runFrom, w.runTo = from, from
+	}
+	if from >= w.runTo || from < w.runFrom {
+		w.running.Clear() // a jump: begin anew
 		w.runFrom, w.runTo = from, from
 	}
 	for _, p := range w.panes {
 		switch {
 		case p.start >= w.runFrom && p.start < from:
-			w.subtract(p.table)
+			w.subtract(p)
 		case p.start >= w.runTo && p.start < to:
-			w.mergeRunning(p.table)
+			w.mergeRunning(p)
 		}
 	}
 	w.runFrom, w.runTo = from, to
 }
 
-func (w *paneOp[K, T, A]) mergeRunning(src *memory.Table[K, A]) {
-	src.Scan(memory.Cursor{}, func(k *K, acc *A) bool {
-		s, _ := w.running.Upsert(k, w.hash(k))
+// leaveRunning takes a pane that goes away out of running.
+func (w *paneOp[K, T, A]) leaveRunning(p *pane[K, A]) {
+	if w.running == nil || p.start < w.runFrom || p.start >= w.runTo {
+		return
+	}
+	if len(w.panes) == 0 || w.panes[0].start >= w.runTo {
+		w.running.Clear() // nothing is left that running holds
+		w.runFrom = w.runTo
+		return
+	}
+	w.subtract(p)
+	w.runFrom = addSat(p.last, 1)
+}
+
+func (w *paneOp[K, T, A]) mergeRunning(p *pane[K, A]) {
+	var at memory.Cursor
+	w.passes = append(w.passes, func() bool {
+		at = p.table.Scan(at, func(k *K, acc *A) bool {
+			s, _ := w.running.Upsert(k, w.hash(k))
+			s.Panes++
+			w.fold.Merge(&s.Acc, acc)
+			return w.firing.more()
+		})
+		return at.Done()
+	})
+}
+
+func (w *paneOp[K, T, A]) subtract(p *pane[K, A]) {
+	var at memory.Cursor
+	w.passes = append(w.passes, func() bool {
+		at = p.table.Scan(at, func(k *K, acc *A) bool {
+			h := w.hash(k)
+			s, _ := w.running.Upsert(k, h)
+			if s.Panes--; s.Panes == 0 {
+				w.running.Delete(k, h)
+			} else {
+				w.fold.Sub(&s.Acc, acc)
+			}
+			return w.firing.more()
+		})
+		return at.Done()
+	})
+}
+
+func (w *paneOp[K, T, A]) emitRunning(win window.Window) {
+	var at memory.Cursor
+	w.passes = append(w.passes, func() bool {
+		at = w.running.Scan(at, func(k *K, s *share[A]) bool {
+			w.fire(k, win, &s.Acc)
+			return w.firing.more()
+		})
+		return at.Done()
+	})
+	w.then(func() { w.lastSize = w.running.Len() })
+}
+
+// addRunning folds a record into running, which holds its pane already: the record
+// is behind the watermark, and other windows with the pane are still open.
+func (w *paneOp[K, T, A]) addRunning(p *pane[K, A], b *batch.Batch[K, T], i int) {
+	s, _ := w.running.Upsert(&b.K[i], b.H[i])
+	if p.table.Get(&b.K[i], b.H[i]) == nil {
 		s.Panes++
-		w.fold.Merge(&s.Acc, acc)
-		return true
-	})
-}
-
-func (w *paneOp[K, T, A]) subtract(src *memory.Table[K, A]) {
-	src.Scan(memory.Cursor{}, func(k *K, acc *A) bool {
-		h := w.hash(k)
-		s, _ := w.running.Upsert(k, h)
-		s.Panes--
-		if s.Panes == 0 {
-			w.running.Delete(k, h)
-			return true
-		}
-		w.fold.Sub(&s.Acc, acc)
-		return true
-	})
-}
-
-// invalidateRunning is called when a pane that running holds was written: by a
-// record behind the watermark whose other windows are still open. That is rare,
-// so running is simply made anew when the next window fires.
-func (w *paneOp[K, T, A]) invalidateRunning() {
-	w.running.Clear()
-	w.runFrom, w.runTo = watermark.EndOfTime, watermark.EndOfTime
+	}
+	w.accs[0] = &s.Acc
+	w.fold.Fold(w.accs[:1], values(b, i, i+1))
 }

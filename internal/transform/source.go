@@ -159,7 +159,7 @@ func (c readerContext[T]) Send(event []byte) {
 func (c readerContext[T]) Wake() { c.s.ctx.Task.Wake() }
 func (c readerContext[T]) BadRecord(r connector.BadRecord) error {
 	if c.s.bad == nil {
-		return fmt.Errorf("%s, %s: %s (send bad records to a dead letter output with stream.DeadLetter to go on)", r.Split, r.Position, r.Cause)
+		return fmt.Errorf("%s, %s: %s (to go on without such input, read the side output stream.BadRecords of the source, for example into file.DeadLetters)", r.Split, r.Position, r.Cause)
 	}
 	c.s.ctx.Task.BadRecords++
 	c.s.bad(r)
@@ -200,8 +200,11 @@ func DecodeSplits(b []byte) ([]connector.Split, error) {
 
 func decodeSplit(b []byte) (connector.Split, error) {
 	splits, err := DecodeSplits(b)
-	if err != nil || len(splits) != 1 {
-		return connector.Split{}, fmt.Errorf("decode split: %d found in one element (%w)", len(splits), err)
+	if err != nil {
+		return connector.Split{}, err
+	}
+	if len(splits) != 1 {
+		return connector.Split{}, fmt.Errorf("decode split: %d found in one element", len(splits))
 	}
 	return splits[0], nil
 }

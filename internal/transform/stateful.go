@@ -1,13 +1,11 @@
 package transform
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/cutwater-io/cutwater/internal/backend/memory"
 	"github.com/cutwater-io/cutwater/internal/batch"
 	"github.com/cutwater-io/cutwater/internal/ident"
-	"github.com/cutwater-io/cutwater/internal/manifest"
 	"github.com/cutwater-io/cutwater/internal/operator"
 	"github.com/cutwater-io/cutwater/internal/segment"
 	"github.com/cutwater-io/cutwater/internal/watermark"
@@ -43,33 +41,35 @@ func Stateful[K comparable, S, T, U any](h Handler[K, S, T, U], kt *KeyType[K]) 
 	return func(ctx *operator.Context) (operator.Operator, []any, error) {
 		op := &statefulOp[K, S, T, U]{ctx: ctx, h: h, st: st, out: newEmitter[U](ctx), slots: make([]*S, batch.Limit[T]())}
 		op.c.ops = keyedTimers[K]{ctx: ctx, st: timers, now: watermark.None}
+		op.firing = firing{task: ctx.Task, out: operator.Controls(ctx), due: op.reach, step: op.step}
 		return op, []any{operator.KeyedIn[K, T]{Batch: op.batch, Control: op}}, nil
 	}, nil
 }
 
 type statefulOp[K comparable, S, T, U any] struct {
 	operator.Base
-	ctx   *operator.Context
-	h     Handler[K, S, T, U]
-	st    *StateType[K, S]
-	table *memory.Table[K, S]
-	out   *Emitter[U]
-	c     Ctx[K]
-	slots []*S // scratch, one batch long
-	alarm int64
+	ctx    *operator.Context
+	h      Handler[K, S, T, U]
+	st     *StateType[K, S]
+	table  *memory.Table[K, S]
+	out    *Emitter[U]
+	c      Ctx[K]
+	slots  []*S // scratch, one batch long
+	firing firing
+	// Wall clock: when the next alarm of the task is set, valid with alarmed; and
+	// until when timers are due since one rang, valid with ringing.
+	alarm, until     int64
+	alarmed, ringing bool
 }
 
 func (o *statefulOp[K, S, T, U]) Open() error {
-	o.table = o.st.table(o.ctx, 0)
-	for _, b := range o.ctx.Restored.List(windowTime) {
-		if len(b) != 8 {
-			return fmt.Errorf("operator %q: restore: its time has %d bytes", o.ctx.Name, len(b))
-		}
-		if ts := int64(binary.LittleEndian.Uint64(b)); o.c.ops.now == watermark.None || ts < o.c.ops.now {
-			o.c.ops.now = ts
-		}
+	now, err := restoreTime(o.ctx)
+	if err != nil {
+		return err
 	}
-	err := o.st.restore(o.ctx, func(int64) *memory.Table[K, S] { return o.table })
+	o.c.ops.now = now
+	o.table = o.st.table(o.ctx, 0)
+	err = o.st.restore(o.ctx, func(int64) *memory.Table[K, S] { return o.table })
 	if err == nil {
 		err = o.c.ops.open()
 	}
@@ -82,8 +82,10 @@ func (o *statefulOp[K, S, T, U]) Open() error {
 
 // batch resolves the keys of all records at once and then calls the user's
 // function for each. A function that clears its state takes an entry out of the
-// table, so the rest is resolved again.
+// table, and one that sets a timer for the past makes OnTimer run, so the rest is
+// resolved again.
 func (o *statefulOp[K, S, T, U]) batch(b *batch.Batch[K, T], from, to int) {
+	o.firing.finish()
 	for from < to {
 		n := to - from
 		o.table.Resolve(b.K[from:to], b.H[from:to], o.slots[:n])
@@ -102,14 +104,26 @@ func (o *statefulOp[K, S, T, U]) batch(b *batch.Batch[K, T], from, to int) {
 				o.ctx.Fail(keyText(&o.c.key), err)
 			}
 			i++
-			if o.c.clear {
-				o.cleared(b.H[at])
+			if o.c.clear || o.c.ops.overdue {
+				o.after(b.H[at])
 				break
 			}
 		}
 		from += i
 	}
 	o.setAlarm()
+}
+
+// after does what a call of the user's function has left to do.
+func (o *statefulOp[K, S, T, U]) after(h uint64) {
+	if o.c.clear {
+		o.cleared(h)
+	}
+	for o.c.ops.overdue {
+		o.c.ops.overdue = false
+		for o.fireOne(byWatermark, o.c.ops.now) {
+		}
+	}
 }
 
 func (o *statefulOp[K, S, T, U]) cleared(h uint64) {
@@ -120,57 +134,76 @@ func (o *statefulOp[K, S, T, U]) cleared(h uint64) {
 // CurrentKey is the key of the user's call that is under way, for error messages.
 func (o *statefulOp[K, S, T, U]) CurrentKey() string { return keyText(&o.c.key) }
 
-func (o *statefulOp[K, S, T, U]) Watermark(ts int64) {
-	if ts > o.c.ops.now {
-		// Time first: a timer set meanwhile for a time that has passed is due
-		// at once.
-		o.c.ops.now = ts
-		o.fire(byWatermark, ts)
-	}
-	o.out.out.Watermark(ts)
-}
+// Watermark fires every timer that is due.
+func (o *statefulOp[K, S, T, U]) Watermark(ts int64) { o.firing.watermark(ts) }
 
-func (o *statefulOp[K, S, T, U]) Status(idle bool) { o.out.out.Status(idle) }
+func (o *statefulOp[K, S, T, U]) Status(idle bool) { o.firing.idle(idle) }
 
-func (o *statefulOp[K, S, T, U]) fire(d domain, until int64) {
+// Resume goes on with a firing.
+func (o *statefulOp[K, S, T, U]) Resume() bool { return o.firing.resume() }
+
+// reach takes a watermark. Time comes first: a timer set by one of the timers that
+// fire for a time that has passed is one of them.
+func (o *statefulOp[K, S, T, U]) reach(ts int64) { o.c.ops.now = max(o.c.ops.now, ts) }
+
+// step fires timers, those of event time first.
+func (o *statefulOp[K, S, T, U]) step() bool {
 	if o.h.OnTimer == nil {
-		return
+		return true
 	}
-	for {
-		k, h, at, ok := o.c.ops.due(d, until)
-		if !ok {
-			return
-		}
-		s, _ := o.table.Upsert(&k, h)
-		o.c.key, o.c.ts, o.c.ops.hash = k, at, h
-		o.out.ts = at
-		if err := o.h.OnTimer(&o.c, s, Timer{At: window.Millis(at), Processing: d == byWallClock}, o.out); err != nil {
-			o.ctx.Fail(keyText(&o.c.key), err)
-		}
-		if o.c.clear {
-			o.cleared(h)
+	for o.fireOne(byWatermark, o.c.ops.now) || o.ringing && o.fireOne(byWallClock, o.until) {
+		if !o.firing.more() {
+			return false
 		}
 	}
+	o.c.ops.overdue = false
+	o.ringing = false
+	o.setAlarm()
+	return true
 }
 
-// setAlarm sets the task's timer for the first processing-time timer.
+// fireOne fires the first timer that is due; false: none is.
+func (o *statefulOp[K, S, T, U]) fireOne(d domain, until int64) bool {
+	k, h, at, ok := o.c.ops.due(d, until)
+	if !ok {
+		return false
+	}
+	s, _ := o.table.Upsert(&k, h)
+	o.c.key, o.c.ts, o.c.ops.hash = k, at, h
+	o.out.ts = at
+	if err := o.h.OnTimer(&o.c, s, Timer{At: window.Millis(at), Processing: d == byWallClock}, o.out); err != nil {
+		o.ctx.Fail(keyText(&o.c.key), err)
+	}
+	if o.c.clear {
+		o.cleared(h)
+	}
+	return true
+}
+
+// setAlarm sets the task's timer for the first timer by the wall clock.
 func (o *statefulOp[K, S, T, U]) setAlarm() {
-	if o.h.OnTimer == nil {
+	if o.h.OnTimer == nil || o.ringing {
 		return
 	}
 	next, ok := o.c.ops.queues[byWallClock].Next()
-	if !ok || o.alarm != 0 && o.alarm <= next {
+	if !ok || o.alarmed && o.alarm <= next {
 		return
 	}
-	o.alarm = next
+	o.alarmed, o.alarm = true, next
 	o.ctx.Task.At(next, func() error {
-		if o.alarm == next {
-			o.alarm = 0
-			o.fire(byWallClock, o.ctx.Task.NowMillis)
-			o.setAlarm()
+		if o.alarmed && o.alarm == next {
+			o.alarmed = false
+			o.ringing, o.until = true, o.ctx.Task.NowMillis
+			o.firing.start() // at its end it sets the next alarm
 		}
 		return nil
 	})
+}
+
+// PrepareBarrier finishes a firing.
+func (o *statefulOp[K, S, T, U]) PrepareBarrier(ident.CheckpointID) error {
+	o.firing.finish()
+	return nil
 }
 
 func (o *statefulOp[K, S, T, U]) Snapshot(_ ident.CheckpointID, s *operator.Snapshot) error {
@@ -180,7 +213,7 @@ func (o *statefulOp[K, S, T, U]) Snapshot(_ ident.CheckpointID, s *operator.Snap
 	if t := o.c.ops.table; t != nil && t.Len() > 0 {
 		s.AddKeyed(t.Snapshot(segment.StateID{Name: timersState}))
 	}
-	s.AddList(windowTime, manifest.Union, [][]byte{binary.LittleEndian.AppendUint64(nil, uint64(o.c.ops.now))})
+	snapshotTime(o.ctx, s, o.c.ops.now)
 	return nil
 }
 

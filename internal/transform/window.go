@@ -1,6 +1,8 @@
 package transform
 
 import (
+	"slices"
+
 	"github.com/cutwater-io/cutwater/agg"
 	"github.com/cutwater-io/cutwater/internal/operator"
 	"github.com/cutwater-io/cutwater/window"
@@ -26,8 +28,6 @@ type Folding[K comparable, T, A any] struct {
 	// Fire makes what emits the results of a window: called once when the
 	// operator is built, and then for each key.
 	Fire func(ctx *operator.Context) func(k *K, w window.Window, acc *A)
-	// Out is the control behind the operator.
-	Out func(ctx *operator.Context) operator.Control
 }
 
 // Aggregating folds with an aggregate and emits a Result per key and window.
@@ -90,7 +90,6 @@ func Reducing[K comparable, T any](reduce func(T, T) T) Folding[K, T, Reduced[T]
 				next(v, int64(w.Last()))
 			}
 		},
-		Out: func(ctx *operator.Context) operator.Control { return operator.OutputOf[T](ctx, 0).Control },
 	}
 }
 
@@ -110,12 +109,13 @@ func Collecting[K comparable, T, U any](process func(key K, w window.Window, rec
 			e := newEmitter[U](ctx)
 			return func(k *K, w window.Window, c *Collected[T]) {
 				e.ts = int64(w.Last())
-				if err := process(*k, w, c.Records, e); err != nil {
+				// A copy: f may sort its records or keep them, and the ones in
+				// the state may be being written to a checkpoint.
+				if err := process(*k, w, slices.Clone(c.Records), e); err != nil {
 					ctx.Fail(keyText(k), err)
 				}
 			}
 		},
-		Out: func(ctx *operator.Context) operator.Control { return operator.OutputOf[U](ctx, 0).Control },
 	}
 }
 
@@ -129,9 +129,6 @@ func resulting[K comparable, T, A, V any](get func(*A) V) Folding[K, T, A] {
 				r.Key, r.Window, r.Value = *k, w, get(acc)
 				next(r, int64(w.Last()))
 			}
-		},
-		Out: func(ctx *operator.Context) operator.Control {
-			return operator.OutputOf[window.Result[K, V]](ctx, 0).Control
 		},
 	}
 }

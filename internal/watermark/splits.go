@@ -116,7 +116,12 @@ func (s *Splits) AddSplit(t SplitTime) {
 	if _, ok := s.byID[t.ID]; ok || t.ID == "" {
 		return
 	}
-	s.fold() // time that the unnamed split has reached is not lost
+	// Time that the unnamed split has reached is not lost. But what named splits
+	// have reached must not count yet: when several are restored one after the
+	// other, the first ones are ahead of those that are still to be added.
+	if len(s.named) == 0 {
+		s.fold()
+	}
 	sp := new(split)
 	s.init(sp, t)
 	s.byID[t.ID] = sp

@@ -107,3 +107,17 @@ func TestAGeneratorThatGoesByMoreThanRecordsIsAskedForEverySplit(t *testing.T) {
 	now = 15
 	mustAdvanceTo(t, s, 20)
 }
+
+func TestD58ASplitThatIsRestoredAheadDoesNotMakeTheNextOneLate(t *testing.T) {
+	s := NewSplits(Ascending(), 99)
+	s.AddSplit(SplitTime{ID: "a", Watermark: 499})
+	s.AddSplit(SplitTime{ID: "b", Watermark: 299})
+	s.AddSplit(SplitTime{ID: "c", Watermark: None})
+	if wm, ok := s.Advance(); ok {
+		t.Errorf("time goes to %d before c was read", wm)
+	}
+	s.FinishSplit("c")
+	if wm, ok := s.Advance(); !ok || wm != 299 {
+		t.Errorf("time goes to %d (%t), want 299", wm, ok)
+	}
+}
