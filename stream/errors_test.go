@@ -109,7 +109,7 @@ func TestAMissingFunctionSourceOrSinkIsAnErrorOfBuildingAndNotAPanic(t *testing.
 	p.From[int](nil, stream.Name("nothing")).To(nil, stream.Name("nowhere"))
 	s := p.From(numbers(), stream.Name("numbers"))
 	s.KeyBy[string](nil).Handle(stream.Handler[string, int, uint64, int]{}, stream.Name("handle"))
-	s.KeyBy(stream.Self).Window(window.EndOfStream()).AllowedLateness(-time.Second).Reduce(nil, stream.Name("reduce"))
+	s.KeyBy(stream.Self).Window(window.EndOfStream()).AllowedLateness(-time.Second).Reduce[func(uint64, uint64) uint64](nil, stream.Name("reduce"))
 	s.KeyBy(stream.Self).Window(window.EndOfStream()).
 		Aggregate(agg.Agg[uint64, int, int]{Name: "half"}, stream.Name("half"))
 	expect(t, p,

@@ -173,11 +173,13 @@ func stateful[K comparable, S, T, U any](ks KeyedStream[K, T], h Handler[K, S, T
 }
 
 // Reduce combines the records of each key, one after the other, and emits what
-// Reduce combines the records of each key, one after the other, and emits what
 // they have become after each record, with its event time. The first record of a key
 // is emitted as it is. What is emitted is also the state, so reduce must not change
 // what its arguments point to. The operator needs a [Name].
-func (ks KeyedStream[K, T]) Reduce(reduce func(T, T) T, opts ...Option) Stream[T] {
+func (ks KeyedStream[K, T]) Reduce[F ~func(T, T) T](reduce F, opts ...Option) Stream[T] {
+	// The type parameter keeps the compiler from compiling an operator and its
+	// state table for every keyed stream of a program: that of a generic method
+	// is compiled only where it is called.
 	return stateful(ks, Handler[K, transform.Reduced[T], T, T]{
 		OnRecord: func(_ *Ctx[K], s *transform.Reduced[T], v T, out *Emitter[T]) error {
 			if s.Any {

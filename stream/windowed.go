@@ -90,8 +90,9 @@ func (w WindowedStream[K, T]) Aggregate[A, V any](a agg.Agg[T, A, V], opts ...Op
 // windows too. The result comes with the window's last millisecond as event time. (A stream of
 // window.Result would be built from T, which Go's generic methods do not allow;
 // use Aggregate where the window is needed.)
-func (w WindowedStream[K, T]) Reduce(reduce func(T, T) T, opts ...Option) Stream[T] {
-	return windowed[K, T, transform.Reduced[T], T](w, transform.Reducing[K](reduce), true, opts, reduce)
+func (w WindowedStream[K, T]) Reduce[F ~func(T, T) T](reduce F, opts ...Option) Stream[T] {
+	// A type parameter for the reason given at KeyedStream.Reduce.
+	return windowed[K, T, transform.Reduced[T], T](w, transform.Reducing[K, T](reduce), true, opts, reduce)
 }
 
 // Process keeps all records of a window and calls f when it fires, with the records
