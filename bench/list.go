@@ -56,6 +56,7 @@ func contests(all bool) []benchmark {
 		of("SnapshotRate", rateContest),
 		of("TumblingPane", tumblingContest),
 		of("Sliding60", slidingContest),
+		of("TimerWheel", timerContest),
 		of("Shuffle2x2", func() *contest { return shuffleContest(2) }),
 		of("Shuffle4x4", func() *contest { return shuffleContest(4) }),
 		of("BarrierOnly", barrierContest),

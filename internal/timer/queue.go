@@ -75,15 +75,30 @@ func (l *level[K]) first() (i int, ok bool) {
 
 func (l *level[K]) clear(i int) { l.used[i>>6] &^= 1 << (i & 63) }
 
-// slot is a list of chunks, none of them empty.
-type slot[K any] struct{ first, last *chunk[K] }
+// slot is a list of chunks: its entries are those of first from index from on,
+// those of last before index to, and all of the chunks between. The indexes stand
+// here and not in the chunks so that adding an entry touches one line of a chunk,
+// and reads none.
+type slot[K any] struct {
+	first, last *chunk[K]
+	from, to    uint32
+}
 
-// chunk is a run of entries: [from, to). Its one pointer comes first, so that the
-// collector does not look at entries without pointers.
+// chunk is a run of entries. Its one pointer comes first, so that the collector
+// does not look at entries without pointers.
 type chunk[K any] struct {
-	next     *chunk[K]
-	from, to int
-	entries  [16]entry[K]
+	next    *chunk[K]
+	entries [chunkSize]entry[K]
+}
+
+const chunkSize = 16
+
+// end is behind the last entry of a chunk of s.
+func (s *slot[K]) end(c *chunk[K]) uint32 {
+	if c == s.last {
+		return s.to
+	}
+	return chunkSize
 }
 
 // maxFree is how many chunks are kept for later: 8192 entries.
@@ -127,14 +142,14 @@ func (q *Queue[K]) place(o ordinal, e *entry[K]) {
 	switch {
 	case c == nil:
 		c = q.newChunk()
-		s.first, s.last = c, c
+		*s = slot[K]{first: c, last: c}
 		l.used[at>>6] |= 1 << (at & 63)
-	case c.to == len(c.entries):
+	case s.to == chunkSize:
 		c = q.newChunk()
-		s.last.next, s.last = c, c
+		s.last.next, s.last, s.to = c, c, 0
 	}
-	c.entries[c.to&15] = *e
-	c.to++
+	c.entries[s.to%chunkSize] = *e
+	s.to++
 }
 
 func (q *Queue[K]) newChunk() *chunk[K] {
@@ -153,8 +168,7 @@ func (q *Queue[K]) release(c *chunk[K]) {
 	if q.nFree >= maxFree {
 		return
 	}
-	c.from, c.to, c.next = 0, 0, q.free
-	q.free = c
+	c.next, q.free = q.free, c
 	q.nFree++
 }
 
@@ -187,11 +201,12 @@ func (q *Queue[K]) firstOfWheel() int64 {
 		if !ok {
 			continue
 		}
-		c := l.slots[i].first
-		at := c.entries[c.from].at
-		for ; c != nil; c = c.next {
-			for j := c.from; j < c.to; j++ {
-				at = min(at, c.entries[j].at)
+		s := &l.slots[i]
+		at := s.first.entries[s.from].at
+		from := s.from
+		for c := s.first; c != nil; c, from = c.next, 0 {
+			for _, e := range c.entries[from:s.end(c)] {
+				at = min(at, e.at)
 			}
 		}
 		return at
@@ -215,12 +230,12 @@ func (q *Queue[K]) Pop(until int64) (at int64, key K, hash uint64, ok bool) {
 	}
 	s := q.front
 	c := s.first
-	e := &c.entries[c.from&15]
+	e := &c.entries[s.from%chunkSize]
 	at, key, hash = e.at, e.key, e.hash
 	*e = entry[K]{}
-	c.from++
+	s.from++
 	q.n--
-	if c.from == c.to {
+	if s.from == s.end(c) {
 		q.shorten(s, c)
 	}
 	return at, key, hash, true
@@ -228,10 +243,10 @@ func (q *Queue[K]) Pop(until int64) (at int64, key K, hash uint64, ok bool) {
 
 // shorten takes the first chunk out of the front slot, which has no entry left.
 func (q *Queue[K]) shorten(s *slot[K], c *chunk[K]) {
-	s.first = c.next
+	s.first, s.from = c.next, 0
 	q.release(c)
 	if s.first == nil {
-		s.last = nil
+		*s = slot[K]{}
 		q.levels[0].clear(int(uint8(ordinalOf(q.frontAt))))
 		q.front, q.known = nil, false
 	}
@@ -279,17 +294,17 @@ func (q *Queue[K]) firstSlot() (lev, at int) {
 
 // deal deals the entries of a slot that base has come to out to the levels below.
 func (q *Queue[K]) deal(l *level[K], at int) {
-	s := &l.slots[at]
-	c := s.first
-	*s = slot[K]{}
+	s := l.slots[at]
+	l.slots[at] = slot[K]{}
 	l.clear(at)
-	for c != nil {
-		next := c.next
-		for j := c.from; j < c.to; j++ {
-			e := &c.entries[j]
-			q.place(ordinalOf(e.at), e)
-			*e = entry[K]{}
+	from := s.from
+	for c := s.first; c != nil; from = 0 {
+		entries := c.entries[from:s.end(c)]
+		for j := range entries {
+			q.place(ordinalOf(entries[j].at), &entries[j])
 		}
+		clear(entries)
+		next := c.next
 		q.release(c)
 		c = next
 	}
