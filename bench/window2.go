@@ -111,8 +111,10 @@ func slidingJob(n int, inverse bool, out *tally[window.Result[int64, int64]]) *s
 }
 
 // naiveSliding updates each of the 60 windows of a record by hand: add counts a
-// user in the window that ends second end, drain emits and empties it.
-func naiveSliding(n int, add func(end, user int64), drain func(end int64, e *emitter)) (int, uint64, error) {
+// user in all that are open (as the number of windows that are open never changes,
+// none needs to know which it is), drain emits and empties the one that ends at
+// second end.
+func naiveSliding(n int, add func(user int64), drain func(end int64, e *emitter)) (int, uint64, error) {
 	e := newEmitter()
 	fire := func(end int64) {
 		e.end = end * 1000
@@ -128,9 +130,7 @@ func naiveSliding(n int, add func(end, user int64), drain func(end int64, e *emi
 			second++
 			fire(second)
 		}
-		for end := second + 1; end <= second+slidingSeconds; end++ {
-			add(end, k.User)
-		}
+		add(k.User)
 	}
 	for range slidingSeconds {
 		second++
@@ -146,7 +146,11 @@ func slidingTables(n int) (int, uint64, error) {
 		open[i] = newCounter(slidingKeys)
 	}
 	return naiveSliding(n,
-		func(end, user int64) { open[end%slidingSeconds].add(user) },
+		func(user int64) {
+			for _, c := range open {
+				c.add(user)
+			}
+		},
 		func(end int64, e *emitter) { open[end%slidingSeconds].drain(e) })
 }
 
@@ -155,7 +159,11 @@ func slidingTables(n int) (int, uint64, error) {
 func slidingArrays(n int) (int, uint64, error) {
 	open := new([slidingSeconds][slidingKeys]int32)
 	return naiveSliding(n,
-		func(end, user int64) { open[end%slidingSeconds][user]++ },
+		func(user int64) {
+			for i := range open {
+				open[i][user]++
+			}
+		},
 		func(end int64, e *emitter) {
 			counts := &open[end%slidingSeconds]
 			for k, c := range counts {
