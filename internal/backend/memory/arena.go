@@ -60,6 +60,20 @@ func NewArena() *Arena { return &Arena{} }
 // take returns a zeroed page. It panics when the operating system has no
 // memory left, as the Go allocator does.
 func (a *Arena) take() uintptr {
+	p, dirty := a.takeAny()
+	if dirty {
+		clear(bytesAt(p, PageSize))
+	}
+	return p
+}
+
+// takeToFill returns a page with anything in it.
+func (a *Arena) takeToFill() uintptr {
+	p, _ := a.takeAny()
+	return p
+}
+
+func (a *Arena) takeAny() (p uintptr, dirty bool) {
 	a.mu.Lock()
 	if a.closed {
 		a.mu.Unlock()
@@ -70,13 +84,12 @@ func (a *Arena) take() uintptr {
 		p := a.free[n-1]
 		a.free = a.free[:n-1]
 		a.mu.Unlock()
-		clear(bytesAt(p, PageSize))
-		return p
+		return p, true
 	}
 	if a.end-a.next < PageSize {
 		a.growLocked()
 	}
-	p := a.next
+	p = a.next
 	a.next += PageSize
 	if a.next > a.half && !a.asked {
 		a.asked = true
@@ -84,7 +97,7 @@ func (a *Arena) take() uintptr {
 		a.wg.Go(func() { a.prepare(size) }) // ends when the slab is ready
 	}
 	a.mu.Unlock()
-	return p
+	return p, false
 }
 
 // heapPagesOf returns the typed pages for slots of this type, so that panes with
@@ -234,6 +247,9 @@ func (a *Arena) unmapLocked() {
 type pageSource interface {
 	// take returns a zeroed page. Task goroutine only.
 	take() uintptr
+	// takeToFill returns a page for copyPage, which is zeroed only as far as
+	// copyPage needs it.
+	takeToFill() uintptr
 	// give takes pages back, from any goroutine.
 	give(pages ...uintptr)
 	// retain and release bracket the life of a snapshot.

@@ -14,6 +14,10 @@ import "unsafe"
 //
 // dst refers to memory of the arena: clear it before the arena is closed.
 func (t *Table[K, V]) Resolve(keys []K, hashes []uint64, dst []*V) {
+	if poisoning {
+		t.expire()
+		defer t.handOut(hashes[:len(keys)]...)
+	}
 	t.forgetMoves()
 	hashes, dst = hashes[:len(keys)], dst[:len(keys)]
 	for i := 0; i < len(keys); {

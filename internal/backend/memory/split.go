@@ -21,7 +21,7 @@ func (t *Table[K, V]) own(idx uint64) uintptr {
 	case hd.version > frozen:
 		// Not frozen: guarded because of shared values.
 	case t.snaps.needed(hd.version, t.endOf(idx)):
-		p = t.pages.take()
+		p = t.pages.takeToFill()
 		t.copyPage(p, e.page)
 		hd = headerOf(p)
 		if t.layout.deep {

@@ -59,7 +59,11 @@ type Table[K comparable, V any] struct {
 	isTop bool         // not itself an overflow table
 	cfg   Config[K, V]
 	buf   []byte // scratch for the second hash
-	gone  bool
+
+	handed     []uint64  // poisoning: hashes of the pointers that are valid
+	quarantine []uintptr // poisoning: pages that kept pointers lead to
+
+	gone bool
 }
 
 // emptyPage is the empty page of all off-heap tables. Nobody writes it.
@@ -204,6 +208,10 @@ func (t *Table[K, V]) Get(k *K, h uint64) *V {
 // Upsert returns the value of k for reading and writing, and makes a zero value
 // if there was none. h is the hash of k.
 func (t *Table[K, V]) Upsert(k *K, h uint64) (v *V, created bool) {
+	if poisoning {
+		t.expire()
+		t.handOut(h)
+	}
 	t.forgetMoves()
 	return t.upsert(k, h)
 }
@@ -245,6 +253,9 @@ func (t *Table[K, V]) upsert(k *K, h uint64) (v *V, created bool) {
 
 // Delete removes k and reports whether it was there. h is the hash of k.
 func (t *Table[K, V]) Delete(k *K, h uint64) bool {
+	if poisoning && t.isTop {
+		t.expire()
+	}
 	idx := t.index(h)
 	page := t.dir[idx].page
 	hole, found := t.search(page, k, h)
@@ -345,6 +356,10 @@ func (t *Table[K, V]) Close() {
 }
 
 func (t *Table[K, V]) dropPages() {
+	if poisoning {
+		t.expire()
+		t.endQuarantine()
+	}
 	batch := make([]uintptr, 0, 256)
 	frozen := t.snaps.frozen.Load() // only the task raises it
 	for p := range t.eachPage {
