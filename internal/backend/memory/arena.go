@@ -20,9 +20,10 @@ const (
 // ErrClosed is returned when a table is made in an arena that was closed.
 var ErrClosed = errors.New("arena is closed")
 
-// Arena hands out 4 KiB pages outside the Go heap to all tables of one subtask,
-// so that a window pane that goes leaves its pages to the one that comes. Tables
-// with strings or other pointers get theirs from the Go heap, through it.
+// Arena hands out pages of 4 KiB and a header, outside the Go heap, to all
+// tables of one subtask, so that a window pane that goes leaves its pages to the
+// one that comes. Tables with strings or other pointers get theirs from the Go
+// heap, through it.
 //
 // Memory comes in slabs of 1 MiB, then 2, 4 and so on up to 32 MiB, mapped from
 // the operating system and from 2 MiB on advised for huge pages. A small job
@@ -77,7 +78,7 @@ func (a *Arena) takeAny() (p uintptr, dirty bool) {
 	a.mu.Lock()
 	if a.closed {
 		a.mu.Unlock()
-		panic("memory: page taken from a closed arena")
+		panic("memory: a table grows after its arena was closed; tables are closed first")
 	}
 	a.inUse++
 	if n := len(a.free); n > 0 {

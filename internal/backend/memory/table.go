@@ -136,7 +136,9 @@ func (t *Table[K, V]) group(h uint64) uint16 {
 // resetDir makes the directory of an empty table.
 func (t *Table[K, V]) resetDir(sizeHint int) {
 	depth := uint8(1)
-	// Pages are on average three quarters as full as where they split.
+	// Pages at seven eighths of where they split: one in twenty has more keys
+	// than its share and splits, while a directory of twice the size would double
+	// the memory that a pane walks through.
 	for want := sizeHint / max(int(t.limit)*7/8, 1); 1<<depth < want && 1<<depth < maxPresize && t.top-depth > minShift; {
 		depth++
 	}
@@ -165,6 +167,9 @@ func (t *Table[K, V]) index(h uint64) uint64 {
 
 //go:noinline
 func (t *Table[K, V]) notOurs(h uint64) {
+	if t.gone {
+		panic(fmt.Sprintf("memory: state %q: used after Close", t.cfg.Name))
+	}
 	panic(fmt.Sprintf("memory: state %q: hash %#x is of key group %d, which is not in [%d, %d): the record went to the wrong subtask",
 		t.cfg.Name, h, t.group(h), t.cfg.FirstGroup, t.cfg.EndGroup))
 }
