@@ -13,14 +13,6 @@ import (
 
 const day = 24 * time.Hour
 
-// rows formats the results of a window operator.
-func rows[K comparable, V any](s stream.Stream[window.Result[K, V]], format func(w window.Window, k K, v V) string) stream.Stream[string] {
-	return s.Map(func(r window.Result[K, V]) string { return format(r.Window, r.Key, r.Value) })
-}
-
-// one is the key of all records: for answers over everything.
-func one[T any](T) int { return 0 }
-
 // counted is a key with the number of its records in a window: what top lists are
 // made of.
 type counted[K comparable] struct {

@@ -155,6 +155,14 @@ func row(values ...any) string {
 
 func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
+// rows formats the results of a window operator.
+func rows[K comparable, V any](s stream.Stream[window.Result[K, V]], format func(w window.Window, k K, v V) string) stream.Stream[string] {
+	return s.Map(func(r window.Result[K, V]) string { return format(r.Window, r.Key, r.Value) })
+}
+
+// one is the key of all records: for answers over everything.
+func one[T any](T) int { return 0 }
+
 // answerFields reads an expected answer without its header.
 func answerFields(t *testing.T, name string) [][]string {
 	t.Helper()

@@ -39,6 +39,9 @@ type pendingState struct {
 }
 
 func (p *asyncPart) add(l *link, s *operator.Snapshot) {
+	if len(s.Lists)+len(s.Keyed) == 0 {
+		return
+	}
 	p.pending = append(p.pending, pendingState{*l, s.Lists, s.Keyed})
 }
 
@@ -74,7 +77,7 @@ func (t *Task) startAsync(id ident.CheckpointID) {
 	go func() {
 		defer cancel()
 		begin := t.cfg.Env.Clock.Now()
-		err := p.write(ctx, t, subtask)
+		err := p.guardedWrite(ctx, t, subtask)
 		p.release()
 		p.metrics.Async = t.cfg.Env.Clock.Now().Sub(begin)
 		if err != nil {
@@ -93,6 +96,17 @@ func (t *Task) startAsync(id ident.CheckpointID) {
 		_ = posted // when the mailbox is closed Run counts asyncEnd itself
 		t.asyncEnd <- struct{}{}
 	}()
+}
+
+// guardedWrite turns a panic into an error: state is encoded by codecs of users,
+// and here nobody else would recover it.
+func (p *asyncPart) guardedWrite(ctx context.Context, t *Task, subtask int32) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("write state: panic: %v\n%s", r, userStack())
+		}
+	}()
+	return p.write(ctx, t, subtask)
 }
 
 // write stores the part's state operator by operator.
@@ -123,21 +137,21 @@ func (p *asyncPart) writeKeyed(ctx context.Context, t *Task, s *pendingState) (*
 		p.objects = append(p.objects, name)
 		return t.cfg.Store.Create(ctx, name)
 	}}
+	// A panic must not leave the object open; after Commit this does nothing.
+	defer out.abort()
 	w := segment.NewWriter(out)
 	entries := false
 	for i, src := range s.keyed {
 		err := w.WriteState(src)
-		src.Release()
 		s.keyed[i] = released{}
+		src.Release()
 		if err != nil {
-			out.abort()
 			return nil, err
 		}
 		entries = true
 	}
 	size, err := w.Close()
 	if err != nil {
-		out.abort()
 		return nil, err
 	}
 	if !entries {
@@ -163,6 +177,7 @@ type spill struct {
 	head   bytes.Buffer
 	create func() (blob.Writer, error)
 	object blob.Writer
+	stop   func() bool // ends the watch over ctx
 }
 
 func (s *spill) Write(p []byte) (int, error) {
@@ -178,6 +193,8 @@ func (s *spill) Write(p []byte) (int, error) {
 			return 0, err
 		}
 		s.object = object
+		// A write that hangs in storage ends when the checkpoint is aborted.
+		s.stop = context.AfterFunc(s.ctx, object.Abort)
 		if _, err := object.Write(s.head.Bytes()); err != nil {
 			return 0, err
 		}
@@ -187,6 +204,7 @@ func (s *spill) Write(p []byte) (int, error) {
 
 func (s *spill) abort() {
 	if s.object != nil {
+		s.stop()
 		s.object.Abort()
 	}
 }

@@ -45,7 +45,7 @@ func (t *Task) build() error {
 	slices.Reverse(t.chain)
 	t.buildInputs(b.ins[t.vertex.Nodes[0]])
 	t.snapshots = barrier.NewSnapshots(barrier.TaskConfig{
-		HasInputs: t.aligner != nil, WaitForFinal: t.cfg.Checkpoints, Restored: t.cfg.RestoredFrom,
+		HasInputs: t.aligner != nil, Restored: t.cfg.RestoredFrom,
 	})
 	return nil
 }
@@ -201,7 +201,7 @@ func (t *Task) openSegment(h manifest.Handle) (*segment.Reader, error) {
 	return s, nil
 }
 
-// closeRestored releases what restoring has opened.
+// closeRestored releases what restoring has opened, also when it failed.
 func (t *Task) closeRestored() {
 	for _, c := range t.opened {
 		c.Close()

@@ -135,25 +135,40 @@ func (t *Task) perform(p barrier.Perform) error {
 	}
 	t.broadcast(batch.Element{Kind: batch.KindBarrier, Checkpoint: p.Checkpoint, TimestampMillis: p.TimestampMillis})
 	part := &asyncPart{id: p.Checkpoint}
-	for i := len(t.chain) - 1; i >= 0; i-- {
-		l := &t.chain[i]
-		s := &operator.Snapshot{}
-		if err := l.op.Snapshot(p.Checkpoint, s); err != nil {
-			s.Release()
-			part.release()
-			return t.syncFailed(p.Checkpoint, err)
-		}
-		if i == 0 && t.inputs != nil {
-			s.AddList(watermarkState, manifest.Union, t.inputs.snapshot())
-		}
-		if len(s.Lists)+len(s.Keyed) > 0 {
-			part.add(l, s)
-		}
+	if err := t.capture(part); err != nil {
+		return t.syncFailed(p.Checkpoint, err)
 	}
 	part.metrics = Metrics{StartDelay: p.StartDelay, Alignment: p.Alignment, Sync: t.cfg.Env.Clock.Now().Sub(begin)}
 	t.async[p.Checkpoint] = part
 	t.cfg.Reporter.SnapshotTaken(p.Checkpoint)
 	return t.stepTask(barrier.SnapshotTaken{Checkpoint: p.Checkpoint})
+}
+
+// capture takes the synchronous part of every operator. When one fails, also by a
+// panic of user code, what was captured is given back.
+func (t *Task) capture(part *asyncPart) error {
+	s := &operator.Snapshot{}
+	captured := false
+	defer func() {
+		if !captured {
+			s.Release()
+			part.release()
+		}
+	}()
+	for i := len(t.chain) - 1; i >= 0; i-- {
+		l := &t.chain[i]
+		s = &operator.Snapshot{}
+		if err := l.op.Snapshot(part.id, s); err != nil {
+			return err
+		}
+		if i == 0 && t.inputs != nil {
+			s.AddList(watermarkState, manifest.Union, t.inputs.snapshot())
+		}
+		part.add(l, s)
+		s = &operator.Snapshot{} // part's now
+	}
+	captured = true
+	return nil
 }
 
 // syncFailed gives up after an error in the synchronous part: operators may be

@@ -166,6 +166,14 @@ func (w *paneOp[K, T, A]) batch(b *batch.Batch[K, T], from, to int) {
 
 // add folds records into a pane.
 func (w *paneOp[K, T, A]) add(p *pane[K, A], b *batch.Batch[K, T], from, to int) {
+	if p.last <= w.now && to-from > 1 {
+		// Records behind the watermark make their window fire again, each with
+		// the value it has led to: they are taken one by one.
+		for i := from; i < to; i++ {
+			w.add(p, b, i, i+1)
+		}
+		return
+	}
 	accs := w.accs[:to-from]
 	p.table.Resolve(b.K[from:to], b.H[from:to], accs)
 	w.fold.Fold(accs, values(b, from, to))
