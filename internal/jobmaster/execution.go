@@ -248,7 +248,7 @@ func (jm *JobMaster) endOfData(m rpc.EndOfData) {
 		return
 	}
 	for _, s := range jm.exec.order {
-		jm.tm.AllDataEnded(rpc.AllDataEnded{Token: jm.token, Attempt: jm.exec.tasks[s].attempt})
+		jm.tm.AllDataEnded(rpc.AllDataEnded{Token: jm.token, Attempt: jm.exec.tasks[s].attempt, After: jm.triggered})
 	}
 	jm.finalCheckpoint()
 }

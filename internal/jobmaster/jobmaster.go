@@ -53,25 +53,26 @@ type JobMaster struct {
 	shut  bool
 
 	// Everything below belongs to the loop.
-	tm       rpc.TaskManager
-	coord    *checkpoint.Coordinator
-	events   []checkpoint.Event // waiting for the coordinator
-	actions  []checkpoint.Action
-	stepping bool
-	lastAck  *rpc.AcknowledgeCheckpoint // being decided on
-	exec     execution
-	gateways []*gateway
-	held     map[ident.CheckpointID]*heldCheckpoint
-	complete map[ident.CheckpointID]string // manifest objects by retained checkpoint
-	logQueue []func()                      // operations of the log, one at a time
-	logBusy  bool
-	timers   map[checkpoint.TimerID]context.CancelFunc
-	requests map[checkpoint.RequestID]func(ident.CheckpointID, error)
-	lastReq  checkpoint.RequestID
-	restore  *Restore // what the present attempts were started from
-	restarts int
-	counters rpc.Counters // of all attempts that have ended
-	ending   ending
+	tm        rpc.TaskManager
+	coord     *checkpoint.Coordinator
+	events    []checkpoint.Event // waiting for the coordinator
+	actions   []checkpoint.Action
+	stepping  bool
+	lastAck   *rpc.AcknowledgeCheckpoint // being decided on
+	exec      execution
+	gateways  []*gateway
+	held      map[ident.CheckpointID]*heldCheckpoint
+	complete  map[ident.CheckpointID]string // manifest objects by retained checkpoint
+	logQueue  []func()                      // operations of the log, one at a time
+	logBusy   bool
+	timers    map[checkpoint.TimerID]context.CancelFunc
+	requests  map[checkpoint.RequestID]func(ident.CheckpointID, error)
+	lastReq   checkpoint.RequestID
+	triggered ident.CheckpointID // the newest that was triggered
+	restore   *Restore           // what the present attempts were started from
+	restarts  int
+	counters  rpc.Counters // of all attempts that have ended
+	ending    ending
 }
 
 // ending is how the job ends, once that is decided.

@@ -192,6 +192,7 @@ func (jm *JobMaster) snapshotCoordinators(id ident.CheckpointID) {
 }
 
 func (jm *JobMaster) trigger(a *checkpoint.SendTrigger) {
+	jm.triggered = max(jm.triggered, a.ID)
 	jm.cfg.Observer(CheckpointTriggered{a.ID})
 	for _, to := range a.To {
 		err := jm.tm.TriggerCheckpoint(rpc.TriggerCheckpoint{Token: jm.token, Attempt: to, Checkpoint: a.ID, TimestampMillis: a.TimestampMillis})

@@ -166,10 +166,13 @@ type EndOfData struct {
 }
 
 // AllDataEnded tells a task that no task of the job will emit anything more: the
-// next checkpoint is the last, and the task may finish after it.
+// first checkpoint above After is the last, and the task may finish with it. After
+// is the newest that was triggered before: its barriers may be on their way still,
+// and so it would be the last for some tasks and not for others.
 type AllDataEnded struct {
 	Token   ident.FencingToken
 	Attempt ident.AttemptID
+	After   ident.CheckpointID // 0: none was triggered
 }
 
 // TaskManager receives what a JobMaster says. No method blocks. The error of

@@ -108,7 +108,7 @@ func (b *bench) Decline(id ident.CheckpointID, r barrier.Reason, why string) {
 }
 func (b *bench) SnapshotTaken(ident.CheckpointID)                           {}
 func (b *bench) OperatorEvent(ident.OperatorID, operator.EventKind, []byte) {}
-func (b *bench) EndOfData()                                                 { b.task.AllDataEnded(); b.task.Trigger(lastCheckpoint, 0) }
+func (b *bench) EndOfData()                                                 { b.task.AllDataEnded(0); b.task.Trigger(lastCheckpoint, 0) }
 
 // Acknowledge completes the last checkpoint, which ends the job; the tests complete
 // the others.

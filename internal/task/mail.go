@@ -96,10 +96,15 @@ func (t *Task) Aborted(id, latest ident.CheckpointID) {
 	})
 }
 
-// AllDataEnded says that the data of every task of the job has ended: the next
-// checkpoint is the last.
-func (t *Task) AllDataEnded() {
-	t.mail.post(func() error { t.allDataEnded(); return nil })
+// AllDataEnded says that the data of every task of the job has ended: the first
+// checkpoint above after is the last.
+func (t *Task) AllDataEnded(after ident.CheckpointID) {
+	t.mail.post(func() error {
+		if !t.allEnded {
+			t.allEnded, t.endAfter = true, after
+		}
+		return nil
+	})
 }
 
 // OperatorEvent delivers an event of an operator's coordinator. False: the task

@@ -96,13 +96,17 @@ type Task struct {
 	async     map[ident.CheckpointID]*asyncPart
 	asyncEnd  chan struct{} // receives one value per ended asynchronous part
 
-	pollAt    int64          // task clock at which the source is polled again; 0: at once
-	held      bool           // not reading: there is no room for results, or a firing is under way
-	dataEnded bool           // no more records: waiting for the final checkpoint
-	ending    bool           // the end of data has begun, and operators have still to finish
-	draining  bool           // final results are wanted
-	finished  int            // operators of the chain whose Finish was called
-	allEnded  bool           // the whole job's data has ended
+	pollAt    int64 // task clock at which the source is polled again; 0: at once
+	held      bool  // not reading: there is no room for results, or a firing is under way
+	dataEnded bool  // no more records: waiting for the final checkpoint
+	ending    bool  // the end of data has begun, and operators have still to finish
+	draining  bool  // final results are wanted
+	finished  int   // operators of the chain whose Finish was called
+	// allEnded: the whole job's data has ended. The core of the task's checkpoints
+	// is told so just before the first one above endAfter, see stepTask.
+	allEnded  bool
+	endTold   bool
+	endAfter  ident.CheckpointID
 	triggers  []func() error // wait until nothing is busy
 	finish    bool           // Finish was said: nothing can be lost any more
 	drained   bool
@@ -241,14 +245,7 @@ func (t *Task) finishData() error {
 	}
 	t.cfg.Reporter.EndOfData()
 	if !t.cfg.Checkpoints {
-		t.allDataEnded()
-	}
-	return nil
-}
-
-func (t *Task) allDataEnded() {
-	if !t.allEnded {
-		t.allEnded = true
 		t.stepTask(barrier.EndOfData{})
 	}
+	return nil
 }

@@ -163,7 +163,7 @@ func (tm *TaskManager) NotifyCheckpointAborted(m rpc.NotifyCheckpointAborted) {
 
 func (tm *TaskManager) AllDataEnded(m rpc.AllDataEnded) {
 	if h := tm.find(m.Token, m.Attempt); h != nil {
-		h.task.AllDataEnded()
+		h.task.AllDataEnded(m.After)
 	}
 }
 
