@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/cutwater-io/cutwater/internal/blob"
 	"github.com/cutwater-io/cutwater/internal/checkpoint"
 	"github.com/cutwater-io/cutwater/internal/ident"
 	"github.com/cutwater-io/cutwater/internal/joblog"
@@ -24,19 +25,35 @@ func objectsOf(ack *rpc.AcknowledgeCheckpoint) []string {
 	return names
 }
 
-// deleteObjects deletes beside the loop. What cannot be deleted stays as an
-// orphan, which the sweep of the next start removes.
+// deleteObjects deletes beside the loop, and what could not be deleted earlier with
+// it. What is left when the job ends stays as an orphan, which the sweep of the next
+// start removes.
 func (jm *JobMaster) deleteObjects(names []string) {
+	names = append(names, jm.orphans...)
+	jm.orphans = nil
 	if len(names) == 0 {
 		return
 	}
 	jm.wg.Go(func() {
+		var failed []string
 		for _, name := range names {
 			if err := jm.cfg.Store.Delete(jm.ctx, name); err != nil && jm.ctx.Err() == nil {
-				jm.cfg.Env.Log.Warn("an object of an aborted checkpoint could not be deleted; the next start removes it", "object", name, "error", err)
+				jm.cfg.Env.Log.Warn("an object of an aborted checkpoint could not be deleted; it is tried again, at the latest by the next start", "object", name, "error", err)
+				failed = append(failed, name)
 			}
 		}
+		jm.post(func() { jm.orphans = append(jm.orphans, failed...) })
 	})
+}
+
+// discardAck deletes what an acknowledgement owns that came too late or from an
+// attempt of the past. One that was delivered twice names the objects of a
+// checkpoint that has completed meanwhile: those belong to the checkpoint, and are
+// deleted with it.
+func (jm *JobMaster) discardAck(id ident.CheckpointID) {
+	if _, complete := jm.complete[id]; !complete {
+		jm.deleteObjects(objectsOf(jm.lastAck))
+	}
 }
 
 // discard drops what is held for an aborted checkpoint.
@@ -56,36 +73,66 @@ func (jm *JobMaster) discard(id ident.CheckpointID) {
 	jm.deleteObjects(names)
 }
 
+// deletion is a superseded checkpoint on its way out.
+type deletion struct {
+	id       ident.CheckpointID
+	manifest string
+	removed  bool // the log says so; touched by the log's operations only
+}
+
 // deleteCompleted removes a superseded checkpoint: first from the log, then its
-// objects, so that the log never names what is gone.
+// objects, so that the log never names what is gone. What could not be deleted
+// earlier is tried again first: otherwise a store that fails now and then would
+// fill up while the job runs.
 func (jm *JobMaster) deleteCompleted(id ident.CheckpointID) {
-	name := jm.complete[id]
+	jm.deleteObjects(nil)
+	again := jm.undeleted
+	jm.undeleted = nil
+	for _, d := range again {
+		jm.tryDelete(d, func(error) {})
+	}
+	d := &deletion{id: id, manifest: jm.complete[id]}
 	delete(jm.complete, id)
+	jm.tryDelete(d, func(err error) { jm.step(checkpoint.Deleted{At: jm.now(), ID: id, Err: err}) })
+}
+
+func (jm *JobMaster) tryDelete(d *deletion, done func(error)) {
 	jm.log(func(l *joblog.Log) error {
 		ctx, cancel := jm.ioContext()
 		defer cancel()
-		m, err := manifest.Read(ctx, jm.cfg.Store, name)
+		m, err := manifest.Read(ctx, jm.cfg.Store, d.manifest)
+		if d.removed && errors.Is(err, blob.ErrNotFound) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
-		if err := l.Append(ctx, joblog.Removed{Checkpoint: id}); err != nil {
-			return err
+		if !d.removed {
+			if err := l.Append(ctx, joblog.Removed{Checkpoint: d.id}); err != nil {
+				return err
+			}
+			d.removed = true
 		}
-		return deleteManifest(ctx, jm, name, m)
+		return deleteManifest(ctx, jm, d.manifest, m)
 	}, func(err error) {
 		if err != nil {
-			jm.cfg.Env.Log.Warn("a superseded checkpoint could not be deleted", "checkpoint", id, "error", err)
+			jm.cfg.Env.Log.Warn("a superseded checkpoint could not be deleted; the next one tries again", "checkpoint", d.id, "error", err)
+			jm.undeleted = append(jm.undeleted, d)
 		}
-		jm.step(checkpoint.Deleted{At: jm.now(), ID: id, Err: err})
+		done(err)
 	})
 }
 
+// deleteManifest deletes the manifest last: it says what else there is.
 func deleteManifest(ctx context.Context, jm *JobMaster, name string, m *manifest.Manifest) error {
 	var errs []error
-	for _, object := range append(manifestObjects(m), name) {
+	for _, object := range manifestObjects(m) {
 		if err := jm.cfg.Store.Delete(ctx, object); err != nil {
 			errs = append(errs, err)
 		}
+	}
+	if len(errs) == 0 {
+		errs = append(errs, jm.cfg.Store.Delete(ctx, name))
 	}
 	return errors.Join(errs...)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cutwater-io/cutwater/internal/checkpoint"
 	"github.com/cutwater-io/cutwater/internal/ident"
+	"github.com/cutwater-io/cutwater/internal/operator"
 	"github.com/cutwater-io/cutwater/internal/plan"
 	"github.com/cutwater-io/cutwater/internal/rpc"
 )
@@ -159,12 +160,16 @@ func (jm *JobMaster) taskFailed(a ident.AttemptID, err error) {
 	jm.fail(err)
 }
 
-// undelivered is told that an event did not reach a task. The task has ended; why
-// is in its own message, which may still be under way and is the better error.
+// undelivered is told that an event did not reach a task. If the task has ended,
+// why is in its own message, which may still be under way and is the better error.
+// If the event was lost on its way, the task cannot go on: the enumerator believes
+// that the reader has it.
 func (jm *JobMaster) undelivered(a ident.AttemptID, err error) {
 	t := jm.exec.tasks[a.Subtask]
 	switch {
 	case t == nil || t.attempt != a || jm.exec.failing != nil || jm.ending.decided:
+	case !t.terminal() && !errors.Is(err, rpc.ErrUnknownTask):
+		jm.taskFailed(a, err)
 	case !t.terminal():
 		t.undelivered = err
 	case t.state == rpc.Finished:
@@ -174,6 +179,10 @@ func (jm *JobMaster) undelivered(a ident.AttemptID, err error) {
 
 func (jm *JobMaster) fail(err error) {
 	if jm.ending.decided || jm.exec.failing != nil {
+		return
+	}
+	if errors.Is(err, operator.ErrPermanent) {
+		jm.end(checkpoint.JobFailed, err)
 		return
 	}
 	jm.exec.failing = err
@@ -232,7 +241,11 @@ func (jm *JobMaster) restoreFrom(id ident.CheckpointID) {
 			err = jm.deploy()
 		}
 		if err != nil {
-			jm.end(checkpoint.JobFailed, fmt.Errorf("restart from checkpoint %d: %w", id, err))
+			// What cannot be read now may be readable later: it counts as one
+			// more failure.
+			jm.exec.failing = fmt.Errorf("restart from checkpoint %d: %w", id, err)
+			jm.cfg.Env.Log.Warn("the job could not be restarted", "checkpoint", id, "error", err)
+			jm.maybeRestart()
 		}
 	})
 }
@@ -246,9 +259,6 @@ func (jm *JobMaster) endOfData(m rpc.EndOfData) {
 	jm.exec.ended++
 	if jm.exec.ended < len(jm.exec.order) {
 		return
-	}
-	for _, s := range jm.exec.order {
-		jm.tm.AllDataEnded(rpc.AllDataEnded{Token: jm.token, Attempt: jm.exec.tasks[s].attempt, After: jm.triggered})
 	}
 	jm.finalCheckpoint()
 }
@@ -264,7 +274,12 @@ func (jm *JobMaster) finalCheckpoint() {
 	}
 	attempt := jm.exec.attempt
 	jm.request(func(_ ident.CheckpointID, err error) {
-		if err == nil || jm.ending.decided || jm.exec.failing != nil {
+		if jm.ending.decided || jm.exec.failing != nil || jm.exec.attempt != attempt {
+			return
+		}
+		if err == nil {
+			// Behind the notifications of this checkpoint, by which sinks commit.
+			jm.post(jm.finishTasks)
 			return
 		}
 		jm.wg.Go(func() {
@@ -279,6 +294,13 @@ func (jm *JobMaster) finalCheckpoint() {
 			}
 		})
 	})
+}
+
+// finishTasks lets every task end: the final checkpoint is complete.
+func (jm *JobMaster) finishTasks() {
+	for _, s := range jm.exec.order {
+		jm.tm.Finish(rpc.Finish{Token: jm.token, Attempt: jm.exec.tasks[s].attempt})
+	}
 }
 
 func (jm *JobMaster) checkpoints() bool { return jm.cfg.Checkpoints.Interval > 0 }

@@ -3,6 +3,7 @@ package jobmaster
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -18,8 +19,11 @@ import (
 //
 // When the enumerator was snapshotted for checkpoint N the gateway closes to every
 // subtask: events are kept. It opens to a subtask when that subtask has taken its
-// snapshot N, and to all when N has ended. Events sent before are in the mailbox
-// of the subtask already, and so before the trigger of N: mail is in order.
+// snapshot N, and to all when N has ended. Events sent before, also while the
+// snapshot was taken, are in the mailbox of the subtask already, and so before the
+// trigger of N: mail is in order. Nothing is sent to a reader that has not
+// registered yet; readers do before their task counts as running, and so before
+// there is a checkpoint.
 //
 // mu makes "decide and send" one step for enumerators that send from goroutines
 // of their own; everything else runs in the JobMaster's loop.
@@ -43,7 +47,7 @@ type subtaskGate struct {
 	attempt ident.AttemptID
 	closed  ident.CheckpointID // 0: open
 	kept    []rpc.OperatorEvent
-	ready   bool // the reader has registered
+	ready   bool // the reader has registered: until then events are kept
 }
 
 // startEnumerators makes the enumerators of all sources from the state to restore.
@@ -68,10 +72,11 @@ func (jm *JobMaster) startEnumerators() error {
 		if jm.restore != nil {
 			restored = jm.restore.coordinators[node.ID]
 		}
-		enum, err := f(g, restored)
+		var enum connector.Enumerator
+		err := g.guard(func() (err error) { enum, err = f(g, restored); return err })
 		if err == nil {
 			g.enum = enum
-			err = enum.Start()
+			err = g.guard(enum.Start)
 		}
 		if err != nil {
 			return fmt.Errorf("source %q: start enumerator: %w", node.Name, err)
@@ -85,7 +90,11 @@ func (g *gateway) attach(attempt int32) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i := range g.subs {
-		g.subs[i] = subtaskGate{attempt: ident.AttemptID{Subtask: ident.SubtaskID{Vertex: g.vertex, Index: int32(i)}, Attempt: attempt}}
+		s := &g.subs[i]
+		s.attempt = ident.AttemptID{Subtask: ident.SubtaskID{Vertex: g.vertex, Index: int32(i)}, Attempt: attempt}
+		for j := range s.kept { // sent by Start
+			s.kept[j].Attempt = s.attempt
+		}
 	}
 }
 
@@ -98,7 +107,7 @@ func (g *gateway) send(subtask int, kind operator.EventKind, payload []byte) {
 	}
 	s := &g.subs[subtask]
 	m := rpc.OperatorEvent{Token: g.jm.token, Attempt: s.attempt, Operator: g.id, Kind: kind, Payload: payload}
-	if s.closed != 0 {
+	if s.closed != 0 || !s.ready {
 		s.kept = append(s.kept, m)
 		return
 	}
@@ -116,15 +125,16 @@ func (g *gateway) deliver(m rpc.OperatorEvent) {
 
 // snapshot takes the enumerator's state and closes the gate to every subtask.
 func (g *gateway) snapshot(id ident.CheckpointID) ([]byte, error) {
+	var state []byte
+	err := g.guard(func() (err error) { state, err = g.enum.Snapshot(uint64(id)); return err })
+	if err != nil {
+		return nil, fmt.Errorf("source %q: snapshot enumerator: %w", g.name, err)
+	}
 	g.mu.Lock()
 	for i := range g.subs {
 		g.subs[i].closed = id
 	}
 	g.mu.Unlock()
-	state, err := g.enum.Snapshot(uint64(id))
-	if err != nil {
-		return nil, fmt.Errorf("source %q: snapshot enumerator: %w", g.name, err)
-	}
 	if state == nil {
 		state = []byte{} // nil means a fresh start
 	}
@@ -155,6 +165,9 @@ func (g *gateway) reopen(id ident.CheckpointID) {
 func (g *gateway) open(i int) {
 	s := &g.subs[i]
 	s.closed = 0
+	if !s.ready {
+		return
+	}
 	kept := s.kept
 	s.kept = nil
 	for _, m := range kept {
@@ -164,7 +177,35 @@ func (g *gateway) open(i int) {
 
 func (g *gateway) complete(id ident.CheckpointID) {
 	g.reopen(id)
-	g.enum.NotifyComplete(uint64(id))
+	g.tell("be told of a checkpoint", func() { g.enum.NotifyComplete(uint64(id)) })
+}
+
+// register opens the gate to a reader for the first time.
+func (g *gateway) register(i int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.subs[i].ready = true
+	if g.subs[i].closed == 0 {
+		g.open(i)
+	}
+}
+
+// guard turns a panic of the enumerator into an error. The tasks of the job must
+// be stopped in order whatever a connector does.
+func (g *gateway) guard(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return f()
+}
+
+// tell calls the enumerator; if it panics the job fails.
+func (g *gateway) tell(what string, f func()) {
+	if err := g.guard(func() error { f(); return nil }); err != nil {
+		g.jm.fail(fmt.Errorf("source %q: the enumerator was to %s: %w", g.name, what, err))
+	}
 }
 
 // event takes what a reader sent.
@@ -175,11 +216,12 @@ func (g *gateway) event(m rpc.OperatorEvent) {
 	}
 	switch m.Kind {
 	case operator.EventReaderReady:
-		g.enum.AddReader(i)
+		g.register(i)
+		g.tell("add a reader", func() { g.enum.AddReader(i) })
 	case operator.EventRequestSplit:
-		g.enum.HandleRequest(i)
+		g.tell("handle a request", func() { g.enum.HandleRequest(i) })
 	case operator.EventCustom:
-		g.enum.HandleEvent(i, m.Payload)
+		g.tell("handle an event", func() { g.enum.HandleEvent(i, m.Payload) })
 	}
 }
 
@@ -194,7 +236,7 @@ func (g *gateway) close() error {
 	if g.enum == nil {
 		return nil
 	}
-	if err := g.enum.Close(); err != nil {
+	if err := g.guard(g.enum.Close); err != nil {
 		return fmt.Errorf("source %q: close enumerator: %w", g.name, err)
 	}
 	return nil
@@ -216,10 +258,11 @@ func (g *gateway) CallAsync(work func(context.Context) (any, error), done func(a
 	g.jm.wg.Go(func() {
 		for {
 			finished := make(chan struct{})
-			result, err := work(g.ctx)
+			var result any
+			err := g.guard(func() (err error) { result, err = work(g.ctx); return err })
 			g.jm.post(func() {
 				if !g.gone {
-					done(result, err)
+					g.tell("take a result", func() { done(result, err) })
 				}
 				close(finished)
 			})

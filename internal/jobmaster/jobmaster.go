@@ -63,13 +63,14 @@ type JobMaster struct {
 	gateways  []*gateway
 	held      map[ident.CheckpointID]*heldCheckpoint
 	complete  map[ident.CheckpointID]string // manifest objects by retained checkpoint
+	orphans   []string                      // objects of aborted ones that could not be deleted yet
+	undeleted []*deletion                   // superseded checkpoints that could not be deleted yet
 	logQueue  []func()                      // operations of the log, one at a time
 	logBusy   bool
 	timers    map[checkpoint.TimerID]context.CancelFunc
 	requests  map[checkpoint.RequestID]func(ident.CheckpointID, error)
 	lastReq   checkpoint.RequestID
-	triggered ident.CheckpointID // the newest that was triggered
-	restore   *Restore           // what the present attempts were started from
+	restore   *Restore // what the present attempts were started from
 	restarts  int
 	counters  rpc.Counters // of all attempts that have ended
 	ending    ending

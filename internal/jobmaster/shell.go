@@ -74,7 +74,7 @@ func (jm *JobMaster) act(a checkpoint.Action) {
 	case *checkpoint.KeepAck:
 		jm.hold(a.ID).acks[a.Attempt] = jm.lastAck
 	case *checkpoint.DiscardAck:
-		jm.deleteObjects(objectsOf(jm.lastAck))
+		jm.discardAck(a.ID)
 	case *checkpoint.WriteManifest:
 		jm.writeManifest(a)
 	case *checkpoint.Publish:
@@ -192,7 +192,6 @@ func (jm *JobMaster) snapshotCoordinators(id ident.CheckpointID) {
 }
 
 func (jm *JobMaster) trigger(a *checkpoint.SendTrigger) {
-	jm.triggered = max(jm.triggered, a.ID)
 	jm.cfg.Observer(CheckpointTriggered{a.ID})
 	for _, to := range a.To {
 		err := jm.tm.TriggerCheckpoint(rpc.TriggerCheckpoint{Token: jm.token, Attempt: to, Checkpoint: a.ID, TimestampMillis: a.TimestampMillis})

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -120,6 +121,10 @@ func Controls(ctx *Context) Control {
 	}
 	return all
 }
+
+// ErrPermanent marks an error that comes again however often the job is restarted:
+// it is not restarted then.
+var ErrPermanent = errors.New("a restart cannot cure this")
 
 // Failure is an error of user code, with where it happened. Operators panic
 // with it; the task loop recovers it and fails the attempt.

@@ -13,11 +13,17 @@
 package rpc
 
 import (
+	"errors"
+
 	"github.com/cutwater-io/cutwater/internal/barrier"
 	"github.com/cutwater-io/cutwater/internal/ident"
 	"github.com/cutwater-io/cutwater/internal/manifest"
 	"github.com/cutwater-io/cutwater/internal/operator"
 )
+
+// ErrUnknownTask is the answer to a message for an attempt that is not there: it has
+// ended, or the message is from a JobMaster of the past.
+var ErrUnknownTask = errors.New("no such task here")
 
 // Deploy starts one attempt of a subtask.
 type Deploy struct {
@@ -76,6 +82,7 @@ type OperatorEvent struct {
 // AcknowledgeCheckpoint carries a subtask's part of a checkpoint.
 type AcknowledgeCheckpoint struct {
 	Token      ident.FencingToken
+	Job        ident.JobID
 	Attempt    ident.AttemptID
 	Checkpoint ident.CheckpointID
 	// States by operator; operators without state are absent.
@@ -102,6 +109,7 @@ type CheckpointMetrics struct {
 // DeclineCheckpoint says that a subtask cannot take part.
 type DeclineCheckpoint struct {
 	Token      ident.FencingToken
+	Job        ident.JobID
 	Attempt    ident.AttemptID
 	Checkpoint ident.CheckpointID
 	Reason     barrier.Reason
@@ -165,14 +173,11 @@ type EndOfData struct {
 	Attempt ident.AttemptID
 }
 
-// AllDataEnded tells a task that no task of the job will emit anything more: the
-// first checkpoint above After is the last, and the task may finish with it. After
-// is the newest that was triggered before: its barriers may be on their way still,
-// and so it would be the last for some tasks and not for others.
-type AllDataEnded struct {
+// Finish tells a task that it may end: no task of the job will emit anything more,
+// and a checkpoint that covers everything is complete.
+type Finish struct {
 	Token   ident.FencingToken
 	Attempt ident.AttemptID
-	After   ident.CheckpointID // 0: none was triggered
 }
 
 // TaskManager receives what a JobMaster says. No method blocks. The error of
@@ -183,7 +188,7 @@ type TaskManager interface {
 	TriggerCheckpoint(TriggerCheckpoint) error
 	NotifyCheckpointComplete(NotifyCheckpointComplete)
 	NotifyCheckpointAborted(NotifyCheckpointAborted)
-	AllDataEnded(AllDataEnded)
+	Finish(Finish)
 	OperatorEvent(OperatorEvent) error
 }
 

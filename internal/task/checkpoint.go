@@ -44,31 +44,12 @@ func (t *Task) stepTask(ev barrier.TaskEvent) error {
 	if t.snapshots == nil {
 		return nil // failed before it was built
 	}
-	if t.allEnded && !t.endTold && t.begins(ev) > t.endAfter {
-		t.endTold = true
-		if err := t.stepTask(barrier.EndOfData{}); err != nil {
-			return err
-		}
-	}
 	for _, a := range t.snapshots.Step(nil, ev) {
 		if err := t.act(a); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// begins is the checkpoint that an event begins in this task; 0 for other events.
-func (t *Task) begins(ev barrier.TaskEvent) ident.CheckpointID {
-	switch ev := ev.(type) {
-	case barrier.Perform:
-		return ev.Checkpoint
-	case barrier.Trigger:
-		if t.aligner == nil { // else it is aligned first, and then performed
-			return ev.Checkpoint
-		}
-	}
-	return 0
 }
 
 func (t *Task) act(a barrier.TaskAction) error {

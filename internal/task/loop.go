@@ -26,7 +26,7 @@ func (t *Task) loop(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ErrCanceled
 		}
-		if t.finish {
+		if t.finish && t.settled() {
 			return t.close()
 		}
 		worked, err := t.work()

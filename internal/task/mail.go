@@ -96,15 +96,10 @@ func (t *Task) Aborted(id, latest ident.CheckpointID) {
 	})
 }
 
-// AllDataEnded says that the data of every task of the job has ended: the first
-// checkpoint above after is the last.
-func (t *Task) AllDataEnded(after ident.CheckpointID) {
-	t.mail.post(func() error {
-		if !t.allEnded {
-			t.allEnded, t.endAfter = true, after
-		}
-		return nil
-	})
+// Finish says that the data of every task of the job has ended and a checkpoint
+// that covers all of it is complete: the task may end.
+func (t *Task) Finish() {
+	t.mail.post(func() error { return t.mayFinish() })
 }
 
 // OperatorEvent delivers an event of an operator's coordinator. False: the task

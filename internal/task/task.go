@@ -96,17 +96,13 @@ type Task struct {
 	async     map[ident.CheckpointID]*asyncPart
 	asyncEnd  chan struct{} // receives one value per ended asynchronous part
 
-	pollAt    int64 // task clock at which the source is polled again; 0: at once
-	held      bool  // not reading: there is no room for results, or a firing is under way
-	dataEnded bool  // no more records: waiting for the final checkpoint
-	ending    bool  // the end of data has begun, and operators have still to finish
-	draining  bool  // final results are wanted
-	finished  int   // operators of the chain whose Finish was called
-	// allEnded: the whole job's data has ended. The core of the task's checkpoints
-	// is told so just before the first one above endAfter, see stepTask.
-	allEnded  bool
-	endTold   bool
-	endAfter  ident.CheckpointID
+	pollAt    int64          // task clock at which the source is polled again; 0: at once
+	held      bool           // not reading: there is no room for results, or a firing is under way
+	dataEnded bool           // no more records: waiting for the final checkpoint
+	ending    bool           // the end of data has begun, and operators have still to finish
+	draining  bool           // final results are wanted
+	finished  int            // operators of the chain whose Finish was called
+	ended     bool           // the whole job's data has ended and is safe
 	triggers  []func() error // wait until nothing is busy
 	finish    bool           // Finish was said: nothing can be lost any more
 	drained   bool
@@ -208,10 +204,12 @@ func (t *Task) run(ctx context.Context) error {
 	}
 	t.closeRestored()
 	t.stepTask(barrier.Running{})
-	t.cfg.Reporter.Running()
 	if t.pull != nil {
+		// Before the task counts as running: no checkpoint may come between what
+		// the enumerator has assigned and a reader that it knows.
 		t.shared.Coordinator(t.chain[0].id, operator.EventReaderReady, nil)
 	}
+	t.cfg.Reporter.Running()
 	return t.loop(ctx)
 }
 
@@ -245,7 +243,30 @@ func (t *Task) finishData() error {
 	}
 	t.cfg.Reporter.EndOfData()
 	if !t.cfg.Checkpoints {
-		t.stepTask(barrier.EndOfData{})
+		return t.mayFinish()
 	}
 	return nil
+}
+
+// mayFinish lets the task end. Which checkpoint covers the end of all data is for
+// the JobMaster to say: if each task took the first one after its own end, they
+// could take different ones, and those that ended with the earlier would never
+// acknowledge the later.
+func (t *Task) mayFinish() error {
+	if t.ended {
+		return nil
+	}
+	t.ended = true
+	return t.stepTask(barrier.EndOfData{})
+}
+
+// settled reports whether no operator has something left to do for a checkpoint
+// that is complete.
+func (t *Task) settled() bool {
+	for _, l := range t.chain {
+		if s, ok := l.op.(operator.Settler); ok && !s.Settled() {
+			return false
+		}
+	}
+	return true
 }

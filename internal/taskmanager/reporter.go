@@ -12,6 +12,7 @@ import (
 type reporter struct {
 	jm      rpc.JobMaster
 	token   ident.FencingToken
+	job     ident.JobID
 	attempt ident.AttemptID
 }
 
@@ -25,7 +26,7 @@ func (r reporter) state(s rpc.TaskState) {
 
 func (r reporter) Acknowledge(id ident.CheckpointID, states []task.OperatorState, m task.Metrics) {
 	msg := rpc.AcknowledgeCheckpoint{
-		Token: r.token, Attempt: r.attempt, Checkpoint: id,
+		Token: r.token, Job: r.job, Attempt: r.attempt, Checkpoint: id,
 		Metrics: rpc.CheckpointMetrics{
 			StartDelayNanos: int64(m.StartDelay), AlignmentNanos: int64(m.Alignment),
 			SyncNanos: int64(m.Sync), AsyncNanos: int64(m.Async), Bytes: m.Bytes,
@@ -38,7 +39,7 @@ func (r reporter) Acknowledge(id ident.CheckpointID, states []task.OperatorState
 }
 
 func (r reporter) Decline(id ident.CheckpointID, reason barrier.Reason, cause string) {
-	r.jm.DeclineCheckpoint(rpc.DeclineCheckpoint{Token: r.token, Attempt: r.attempt, Checkpoint: id, Reason: reason, Cause: cause})
+	r.jm.DeclineCheckpoint(rpc.DeclineCheckpoint{Token: r.token, Job: r.job, Attempt: r.attempt, Checkpoint: id, Reason: reason, Cause: cause})
 }
 
 func (r reporter) SnapshotTaken(id ident.CheckpointID) {

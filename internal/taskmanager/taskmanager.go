@@ -82,7 +82,7 @@ func (tm *TaskManager) Deploy(d rpc.Deploy) {
 		Program: tm.cfg.Program, Plan: tm.cfg.Plan, Job: d.Job, Attempt: d.Attempt, Unique: d.Unique,
 		RestoredFrom: d.RestoredFrom, States: d.States, Env: tm.cfg.Env, Store: tm.cfg.Store,
 		Checkpoints: tm.cfg.Checkpoints, Inbox: end.inbox, Waker: end.waker, Outputs: n.outputs(d.Attempt.Subtask),
-		Reporter: reporter{jm: tm.cfg.JobMaster, token: d.Token, attempt: d.Attempt},
+		Reporter: reporter{jm: tm.cfg.JobMaster, token: d.Token, job: d.Job, attempt: d.Attempt},
 	})
 	ctx, cancel := context.WithCancel(tm.ctx)
 	tm.tasks[d.Attempt] = &hosted{t, cancel}
@@ -138,13 +138,10 @@ func (tm *TaskManager) Cancel(m rpc.Cancel) {
 	}
 }
 
-// ErrUnknownTask is the answer to a message for an attempt that is not here.
-var ErrUnknownTask = errors.New("no such task here")
-
 func (tm *TaskManager) TriggerCheckpoint(m rpc.TriggerCheckpoint) error {
 	h := tm.find(m.Token, m.Attempt)
 	if h == nil || !h.task.Trigger(m.Checkpoint, m.TimestampMillis) {
-		return fmt.Errorf("trigger checkpoint %d at task %s: %w", m.Checkpoint, m.Attempt, ErrUnknownTask)
+		return fmt.Errorf("trigger checkpoint %d at task %s: %w", m.Checkpoint, m.Attempt, rpc.ErrUnknownTask)
 	}
 	return nil
 }
@@ -161,16 +158,16 @@ func (tm *TaskManager) NotifyCheckpointAborted(m rpc.NotifyCheckpointAborted) {
 	}
 }
 
-func (tm *TaskManager) AllDataEnded(m rpc.AllDataEnded) {
+func (tm *TaskManager) Finish(m rpc.Finish) {
 	if h := tm.find(m.Token, m.Attempt); h != nil {
-		h.task.AllDataEnded(m.After)
+		h.task.Finish()
 	}
 }
 
 func (tm *TaskManager) OperatorEvent(m rpc.OperatorEvent) error {
 	h := tm.find(m.Token, m.Attempt)
 	if h == nil || !h.task.OperatorEvent(m.Operator, m.Kind, m.Payload) {
-		return fmt.Errorf("operator event for task %s: %w", m.Attempt, ErrUnknownTask)
+		return fmt.Errorf("operator event for task %s: %w", m.Attempt, rpc.ErrUnknownTask)
 	}
 	return nil
 }

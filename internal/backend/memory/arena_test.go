@@ -33,8 +33,8 @@ func TestSlabsGrowAndAllPagesComeBack(t *testing.T) {
 	var pages []uintptr
 	for range 20_000 { // 80 MB: slabs of all sizes
 		p := a.take()
-		if seen[p] || p%PageSize != 0 {
-			t.Fatalf("page %#x is handed out twice or not aligned", p)
+		if seen[p] || p%headerSize != 0 {
+			t.Fatalf("page %#x is handed out twice or not aligned to a cache line", p)
 		}
 		seen[p] = true
 		bytesAt(p, PageSize)[PageSize-1] = 1
