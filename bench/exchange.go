@@ -110,6 +110,9 @@ func exchangeLatency(int, func(string)) ([]row, error) {
 		if err := execute(hopJob(n, make, out, gen.Rate(rate)), 1, 0); err != nil {
 			return nil, fmt.Errorf("exchange latency at %.0f/s: %w", rate, err)
 		}
+		if len(d.nanos) == 0 {
+			return nil, fmt.Errorf("exchange latency at %.0f/s: no record came after the warm-up; use a smaller -scale", rate)
+		}
 		for _, q := range []float64{0.5, 0.99} {
 			x := d.quantile(q)
 			r := row{Name: fmt.Sprintf("ExchangeLatency, %.0f/s, p%.0f, wall", rate, q*100), Unit: "ms", Value: spread{x, x}}

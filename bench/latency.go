@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -117,6 +118,9 @@ func latency(_ int, progress func(string)) ([]row, error) {
 		})
 		if err != nil {
 			return nil, fmt.Errorf("latency: %w", err)
+		}
+		if len(d.nanos) == 0 {
+			return nil, errors.New("latency: no result came after the warm-up; use a smaller -scale")
 		}
 		kind := "per record"
 		if windowed {
