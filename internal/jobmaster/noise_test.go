@@ -511,6 +511,63 @@ func TestS416AStoreThatFailsNowAndThenCostsNothingButTime(t *testing.T) {
 	}
 }
 
+// entangled is state whose parts must agree with each other.
+type entangled struct {
+	Count  int64
+	Text   string
+	Parts  []int64
+	Digits map[int64]int64
+	Inner  struct{ First, Last string }
+}
+
+func (s *entangled) add(n int64) (sound bool) {
+	sum := int64(0)
+	for _, k := range s.Digits {
+		sum += k
+	}
+	sound = int64(len(s.Text)) == s.Count && int64(len(s.Parts)) == s.Count && sum == s.Count && strings.Count(s.Text, "x") == len(s.Text)
+	if s.Count > 0 {
+		sound = sound && s.Inner.First == fmt.Sprint(s.Parts[0]) && s.Inner.Last == fmt.Sprint(s.Parts[s.Count-1])
+	} else {
+		s.Digits = map[int64]int64{}
+		s.Inner.First = fmt.Sprint(n)
+	}
+	s.Count++
+	s.Text += "x"
+	s.Parts = append(s.Parts, n)
+	s.Digits[n/10%10]++
+	s.Inner.Last = fmt.Sprint(n)
+	return sound
+}
+
+// The task encodes and changes state, with the very codec with which the
+// asynchronous part writes the snapshot beside it.
+func TestS269StateEncodedBesideTheTaskThatChangesItIsNeverCorrupt(t *testing.T) {
+	restarts := 0
+	for seed := range uint64(6) {
+		synctest.Test(t, func(t *testing.T) {
+			c := collect.New[string]()
+			cfg := checkpoint.Config{Interval: 10 * time.Millisecond, Timeout: time.Second, MaxConcurrent: 3}
+			o := underNoise(t, seed, noise{failures: true, checkpoints: cfg}, &ticker{n: 4000, splits: 8}, func(p *stream.Pipeline, numbers stream.Stream[int64]) {
+				numbers.KeyBy(func(n int64) string { return strings.Repeat("key", int(n%10)) }).
+					Stateful(func(_ *stream.Ctx[string], s *entangled, n int64, out *stream.Emitter[string]) error {
+						if !s.add(n) {
+							return fmt.Errorf("the parts of a state do not belong together: %+v", s)
+						}
+						out.Emit(fmt.Sprintf("%d %d", n%10, s.Count))
+						return nil
+					}, stream.Name("count")).
+					To(c.Sink(), stream.Name("out"))
+			})
+			restarts += o.restarts
+			checkSums(t, seed, 4000, c.Values())
+		})
+	}
+	if restarts < 5 {
+		t.Errorf("only %d restarts: little was restored", restarts)
+	}
+}
+
 // slowWrites takes ten seconds for every write.
 type slowWrites struct{ blob.Store }
 
