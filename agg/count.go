@@ -2,6 +2,7 @@ package agg
 
 // CountAcc is the accumulator of [Count].
 type CountAcc struct {
+	// N is the number of records.
 	N int64
 }
 
@@ -16,7 +17,7 @@ func Count[T any]() Agg[T, CountAcc, int64] {
 	}
 }
 
-// DistinctAcc is the accumulator of [Distinct]: how often each value came. It
+// DistinctAcc is the accumulator of [Distinct]: Times is how often each value came. It
 // grows with the number of different values.
 type DistinctAcc[C comparable] struct {
 	Times map[C]int64

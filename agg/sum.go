@@ -40,7 +40,7 @@ func SumRef[T any, N Number](f func(*T) N) Agg[T, SumAcc[N], N] {
 }
 
 // AvgAcc is the accumulator of [Avg]. Integers are summed in 128 bits, Hi and Lo
-// in two's complement, where 2^63 records cannot overflow; floats in Float.
+// in two's complement, where 2^63 records cannot overflow; floats in Float. Count is the number of records.
 type AvgAcc struct {
 	Hi    int64
 	Lo    uint64

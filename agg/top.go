@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// TopAcc is the accumulator of [TopN]: at most n records, best first.
+// TopAcc is the accumulator of [TopN]: in Best are at most n records, best first.
 type TopAcc[T any] struct {
 	Best []T
 }

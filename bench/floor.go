@@ -45,6 +45,22 @@ func (c *counter) add(key int64) {
 	}
 }
 
+// up is add that returns the new count.
+func (c *counter) up(key int64) int64 {
+	i := uint64(key) * 0x9e3779b97f4a7c15 >> (c.shift & 63)
+	for {
+		s := &c.slots[i&c.mask]
+		if s.count == 0 {
+			s.key = key
+		} else if s.key != key {
+			i++
+			continue
+		}
+		s.count++
+		return s.count
+	}
+}
+
 // drain hands out all counts and empties the table in one pass.
 func (c *counter) drain(e *emitter) {
 	for i := range c.slots {
@@ -152,28 +168,4 @@ func floorZipfMap(n int, counts map[int64]int64) (records int, checksum uint64, 
 	}
 	drainMap(counts, out)
 	return n, out.w.checksum, nil
-}
-
-// floorCount and floorCountMap only count per user, without windows: what a keyed
-// update costs.
-func floorCount(n int, draw []int64, c *counter) (records int, checksum uint64, err error) {
-	mask := uint64(len(draw) - 1)
-	for i := range uint64(n) {
-		c.add(draw[i&mask])
-	}
-	for i := range c.slots {
-		checksum += uint64(c.slots[i].key+1) * uint64(c.slots[i].count)
-	}
-	return n, checksum, nil
-}
-
-func floorCountMap(n int, draw []int64, counts map[int64]int64) (records int, checksum uint64, err error) {
-	mask := uint64(len(draw) - 1)
-	for i := range uint64(n) {
-		counts[draw[i&mask]]++
-	}
-	for k, c := range counts {
-		checksum += uint64(k+1) * uint64(c)
-	}
-	return n, checksum, nil
 }

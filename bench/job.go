@@ -97,6 +97,19 @@ func countJob(n int, toClick func(event) click, out *tally[window.Result[int64, 
 	return p
 }
 
+// countJobFrom is countJob with the default watermarks and any source.
+func countJobFrom(src *gen.Source[event], out *tally[window.Result[int64, int64]]) *stream.Pipeline {
+	p := stream.New("bench-window")
+	p.From(src, stream.Name("events")).
+		EventTimeMillis(eventTime, stream.Ascending()).
+		Map(clickOfMany).
+		KeyBy(userOf).
+		Window(window.Tumbling(windowMillis*time.Millisecond)).
+		Count(stream.Name("clicks")).
+		To(out, stream.Name("tally"))
+	return p
+}
+
 // newCount is a tally of counts by number.
 func newCount() *tally[window.Result[int64, int64]] {
 	return newTally(func(r *window.Result[int64, int64]) uint64 {

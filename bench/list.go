@@ -34,11 +34,37 @@ func contests(all bool) []benchmark {
 		of("E2EWindow", windowContest),
 		of("E2ESmallState", smallContest),
 		of("E2EZipf", zipfContest),
+		of("E2EStrings", stringContest),
+		of("Chain5", chainContest),
+		{"ChainAllocs", chainAllocs},
+		of("StateUpdate1MUniform", func() *contest { return stateContest("1M", 1_000_000, false) }),
+		of("StateUpdate1MZipf", func() *contest { return stateContest("1M", 1_000_000, true) }),
+		of("SnapshotPause1M", func() *contest { return pauseContest("1M", 1_000_000, 0.1) }),
+		{"E2ELatency50", latency},
 	}
 	if !all {
 		return list
 	}
-	return list
+	return append(list,
+		of("StateUpdate100KUniform", func() *contest { return stateContest("100K", 100_000, false) }),
+		of("StateUpdate100KZipf", func() *contest { return stateContest("100K", 100_000, true) }),
+		of("StateUpdate10MUniform", func() *contest { return stateContest("10M", 10_000_000, false) }),
+		of("StateUpdate10MZipf", func() *contest { return stateContest("10M", 10_000_000, true) }),
+		of("SnapshotPause10M", func() *contest { return pauseContest("10M", 10_000_000, 0.5) }),
+		of("SnapshotLoss1M", func() *contest { return lossContest("1M", 1_000_000) }),
+		of("SnapshotLoss10M", func() *contest { return lossContest("10M", 10_000_000) }),
+		of("SnapshotRate", rateContest),
+		of("TumblingPane", tumblingContest),
+		of("Sliding60", slidingContest),
+		of("Shuffle2x2", func() *contest { return shuffleContest(2) }),
+		of("Shuffle4x4", func() *contest { return shuffleContest(4) }),
+		of("BarrierOnly", barrierContest),
+		benchmark{"ExchangeLatency", exchangeLatency},
+		benchmark{"IdleCPU", idleCPU},
+		benchmark{"TCPExchange", func(int, func(string)) ([]row, error) {
+			return []row{{Name: "TCPExchange", Skipped: "not measured: tasks do not talk over TCP before there is a cluster"}}, nil
+		}},
+	)
 }
 
 // keeper keeps the rows of finished benchmarks in files, so that a long run can

@@ -44,7 +44,7 @@ func over(a, b spread) spread {
 
 // judged reports whether the row has a target, and whether it is met.
 func (r *row) judged() (has, met bool) {
-	if r.Skipped != "" || r.Target == 0 && !r.OfValue {
+	if r.Skipped != "" || r.Target == 0 && !r.OfValue || !r.OfValue && r.Ratio.Median == 0 {
 		return false, false
 	}
 	x := r.Ratio.Median

@@ -1,40 +1,3 @@
-// Package connector is the contract of sources and sinks. A connector written
-// by a stranger needs this package and nothing else of Cutwater.
-//
-//	              JobMaster                                TaskManagers
-//	         +------------------+   assign splits   +------------------------+
-//	source   |   Enumerator     | ----------------> | Reader  (one a subtask)|
-//	         | finds the splits | <---------------- | reads splits           |
-//	         +------------------+  request, events  +------------------------+
-//
-//	         +------------------------+ committables +------------------------+
-//	sink     | Writer (one a subtask) | -----------> | Committer              |
-//	         | writes, prepares       |  before the  | commits what a complete|
-//	         +------------------------+  barrier     | checkpoint contains    |
-//	                                                 +------------------------+
-//
-// # Sources
-//
-// A [Source] is cut into splits: a file, a partition, a range of numbers. One
-// [Enumerator] per source runs beside the checkpoint coordinator, finds splits
-// and assigns them to readers; one [Reader] per subtask emits records and keeps,
-// for each of its splits, the position after the last record it emitted. Both
-// are snapshotted at every checkpoint. The engine guarantees that at each
-// checkpoint a split is with the enumerator or with exactly one reader.
-//
-// # Sinks
-//
-// A [Sink] has one [Writer] per subtask. A sink whose writers implement
-// [CommittingWriter] is a two-phase sink: at each barrier the writer hands over
-// committables, the engine stores them in the checkpoint, and a [Committer]
-// makes them visible once that checkpoint is complete, and again after a
-// restore. So Commit must be idempotent.
-//
-// # Threads
-//
-// Readers, writers and committers are called by the one goroutine of their
-// subtask, enumerators by one goroutine of the JobMaster. No method needs a
-// lock unless the connector starts goroutines of its own.
 package connector
 
 import (
@@ -53,7 +16,9 @@ type Split struct {
 }
 
 // Source is a description of a source: it holds configuration and no open
-// resource. Its methods are called once per execution attempt.
+// resource. Its methods are called once per execution attempt. A source with a
+// method Validate() error is asked when the pipeline is built, so that a mistake
+// in its configuration is reported with all others and a source line.
 type Source[T any] interface {
 	// Enumerator makes the enumerator. restored is what Snapshot returned for
 	// the checkpoint the job starts from; nil on a fresh start.
@@ -66,9 +31,13 @@ type Source[T any] interface {
 // Env is what a connector may know and use of the world. Everything that would
 // make a run unrepeatable comes from here, so that a simulation can own it.
 type Env struct {
+	// Clock is the time. Never nil.
 	Clock Clock
+	// Files is the file system. Never nil.
 	Files Files
-	Log   *slog.Logger
+	// Log is for warnings that do not stop the job; errors are returned
+	// instead. Never nil.
+	Log *slog.Logger
 	// Random returns a number that no other process draws. It is for unique
 	// names, not for data.
 	Random func() uint64
@@ -90,25 +59,37 @@ type Files interface {
 	Create(name string) (File, error)
 	// OpenAppend opens an existing or new file for writing at its end.
 	OpenAppend(name string) (File, error)
+	// Stat describes a file; it follows links.
 	Stat(name string) (fs.FileInfo, error)
+	// ReadDir returns the entries of a directory, sorted by name.
 	ReadDir(name string) ([]fs.DirEntry, error)
+	// MkdirAll makes a directory and those above it. One that is there already
+	// is no error.
 	MkdirAll(name string) error
 	// Rename replaces newName if it exists.
 	Rename(oldName, newName string) error
+	// Remove deletes a file or an empty directory.
 	Remove(name string) error
 	// SyncDir makes renames and creations in a directory durable.
 	SyncDir(name string) error
 }
 
-// File is an open file.
+// File is an open file. Its methods behave as those of os.File.
 type File interface {
+	// Read reads at the current offset; io.EOF at the end.
 	Read(p []byte) (int, error)
+	// ReadAt reads at an offset in bytes and leaves the current one alone.
 	ReadAt(p []byte, off int64) (int, error)
+	// Write writes at the current offset, or at the end after OpenAppend.
 	Write(p []byte) (int, error)
+	// Stat describes the open file, also after it was renamed.
 	Stat() (fs.FileInfo, error)
 	// Truncate cuts the file to size bytes.
 	Truncate(size int64) error
+	// Sync makes what was written durable. The name of a new file is durable
+	// only after Files.SyncDir.
 	Sync() error
+	// Close closes the file; it does not sync.
 	Close() error
 }
 
@@ -118,8 +99,9 @@ type File interface {
 // on neither; so splits that Snapshot stores are assigned from there, for example
 // in done of CallAsync.
 type EnumeratorContext interface {
+	// Env is the world.
 	Env() Env
-	// Parallelism is the number of readers.
+	// Parallelism is the number of readers: subtasks 0 to Parallelism-1.
 	Parallelism() int
 	// Assign gives splits to the reader of a subtask.
 	Assign(subtask int, splits ...Split)
@@ -136,7 +118,7 @@ type EnumeratorContext interface {
 // Enumerator finds splits and assigns them. All methods run in one goroutine
 // and must not block.
 type Enumerator interface {
-	// Start is called once, before any other method.
+	// Start is called once, before any other method. An error fails the job.
 	Start() error
 	// AddReader tells that the reader of a subtask is ready to receive splits.
 	// It is called again, for the same subtask, after a restart of the reader
@@ -151,16 +133,22 @@ type Enumerator interface {
 	// HandleEvent is an event that the reader sent.
 	HandleEvent(subtask int, event []byte)
 	// Snapshot returns the enumerator's state: splits not yet assigned and
-	// where discovery stands. Registered readers are not part of it.
+	// where discovery stands, never nil. Registered readers are not part of
+	// it. An error fails the checkpoint.
 	Snapshot(checkpoint uint64) ([]byte, error)
+	// NotifyComplete tells that a checkpoint is complete. Most do nothing.
 	NotifyComplete(checkpoint uint64)
+	// Close releases what is open. No method is called after it.
 	Close() error
 }
 
 // ReaderContext is what a reader is made with.
 type ReaderContext interface {
+	// Env is the world.
 	Env() Env
+	// Subtask is the reader's number, from 0.
 	Subtask() int
+	// Parallelism is the number of readers.
 	Parallelism() int
 	// RequestSplit asks the enumerator for one more split.
 	RequestSplit()
@@ -201,18 +189,25 @@ const (
 
 // Reader reads the splits of one subtask.
 type Reader[T any] interface {
+	// AddSplits gives the reader more splits, each with the position to go on
+	// from. A reader that waits calls Wake, so that it is polled again.
 	AddSplits(splits []Split) error
+	// NoMoreSplits tells that no further split will come; a reader that waits
+	// calls Wake. It may come more than once.
 	NoMoreSplits()
+	// HandleEvent is an event that the enumerator sent.
 	HandleEvent(event []byte) error
 	// Poll emits at most out.Max records and returns. It must not block on
 	// input: when nothing is there it returns Wait. After each return the
 	// positions of all splits are exactly after the last emitted record.
 	Poll(out *Output[T]) (PollResult, error)
-	// Snapshot returns the splits not yet finished with their positions.
+	// Snapshot returns the splits not yet finished with their positions, also
+	// those not yet begun. It is called between two Polls.
 	Snapshot(checkpoint uint64) ([]Split, error)
 	// NotifyComplete tells that a checkpoint is complete, for readers that
 	// report positions to the outside. Most do nothing.
 	NotifyComplete(checkpoint uint64) error
+	// Close releases what is open. No method is called after it.
 	Close() error
 }
 
@@ -245,6 +240,8 @@ type Output[T any] struct {
 const NoTimestamp = int64(-1 << 63)
 
 // Sink is a description of a sink: it holds configuration and no open resource.
+// As with a [Source], a method Validate() error is asked when the pipeline is
+// built.
 type Sink[T any] interface {
 	// Writer makes the writer of one subtask. restored holds the elements
 	// that Snapshot of the writers returned for the checkpoint the job starts
@@ -256,17 +253,23 @@ type Sink[T any] interface {
 // [CommittingWriter].
 type CommittingSink[T any] interface {
 	Sink[T]
+	// Committer makes the committer of one subtask. There are as many as
+	// writers.
 	Committer(ctx CommitterContext) (Committer, error)
 }
 
 // WriterContext is what a writer is made with.
 type WriterContext interface {
+	// Env is the world.
 	Env() Env
-	// Job is the job's id, Operator the sink's stable name: together with
-	// Subtask, Attempt and the checkpoint they name transactions.
+	// Job is the job's id: together with Operator, Subtask, Attempt and the
+	// checkpoint it names transactions.
 	Job() string
+	// Operator is the sink's stable name.
 	Operator() string
+	// Subtask is the writer's number, from 0.
 	Subtask() int
+	// Parallelism is the number of writers.
 	Parallelism() int
 	// Attempt is a number that no other attempt of this subtask had or will
 	// have, in this or another process.
@@ -277,11 +280,18 @@ type WriterContext interface {
 
 // CommitterContext is what a committer is made with.
 type CommitterContext interface {
+	// Env is the world.
 	Env() Env
+	// Job and Operator are those of the writers.
 	Job() string
+	// Operator is the sink's stable name, as its writers see it.
 	Operator() string
+	// Subtask is the committer's number, from 0.
 	Subtask() int
+	// Parallelism is the number of committers in this run; committables may
+	// come from writers of a run with another number.
 	Parallelism() int
+	// RestoredFrom is the checkpoint the job started from; 0 on a fresh start.
 	RestoredFrom() uint64
 }
 
@@ -293,7 +303,8 @@ type Writer[T any] interface {
 	// report every error of earlier asynchronous writes.
 	Flush(endOfInput bool) error
 	// Snapshot returns the writer's state as a list of elements that may be
-	// redistributed to other subtasks.
+	// redistributed to other subtasks; nil when there is none. It is called
+	// after Flush and, in a two-phase sink, after Prepare.
 	Snapshot(checkpoint uint64) ([][]byte, error)
 	// Close releases what is open and drops what was not prepared. What was
 	// prepared is left to the committer.
@@ -340,5 +351,7 @@ type Committer interface {
 	// holds: those of this job and operator whose subtask modulo Parallelism
 	// is this committer's subtask and that are not in live.
 	Sweep(live []Committable) error
+	// Close releases what is open. What is not committed stays prepared: a
+	// later attempt commits or sweeps it.
 	Close() error
 }

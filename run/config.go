@@ -12,7 +12,8 @@ import (
 	"github.com/cutwater-io/cutwater/internal/checkpoint"
 )
 
-// Config of a run. The zero value works.
+// Config of a run. The zero value works: state in .cutwater/<name of the job>, as
+// many subtasks as CPUs, a checkpoint every ten seconds, no restarts.
 type Config struct {
 	// StateDir is the directory that holds the job's log and snapshots. Empty
 	// means .cutwater/<name of the job> in the working directory. It belongs to
@@ -146,8 +147,11 @@ func (c *Config) validate() error {
 	if c.Parallelism < 1 {
 		errs = append(errs, fmt.Errorf("parallelism %d: it must be at least 1, or 0 for the number of CPUs", c.Parallelism))
 	}
-	if c.Restarts < 0 || c.RestartDelay < 0 {
-		errs = append(errs, errors.New("restarts and their delay must not be negative"))
+	if c.Restarts < 0 {
+		errs = append(errs, fmt.Errorf("%d restarts: give 0 for none, or how often a failed job is restarted", c.Restarts))
+	}
+	if c.RestartDelay < 0 {
+		errs = append(errs, fmt.Errorf("a restart delay of %v: give a positive one, or 0 for one second", c.RestartDelay))
 	}
 	if i := c.Checkpoints.Interval; i > 0 && i < minInterval {
 		errs = append(errs, fmt.Errorf("checkpoint interval %v is too short: use at least %v, 0 for the default of %v, or a negative one for no checkpoints", i, minInterval, defaultInterval))

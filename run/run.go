@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/cutwater-io/cutwater/connector"
 	"github.com/cutwater-io/cutwater/internal/blob"
@@ -18,31 +19,42 @@ import (
 )
 
 // Event is something a person watching the job wants to know; its String says it
-// in one line. The types are [Restoring], [AllRunning], [CheckpointTriggered],
-// [CheckpointPublished], [CheckpointCompleted], [CheckpointFailed], [TaskFailed],
-// [Restarting] and [JobEnded].
+// in one line. Config.OnEvent receives them, and tells the types apart by a type
+// switch: [Restoring], [AllRunning], [CheckpointTriggered], [CheckpointPublished],
+// [CheckpointCompleted], [CheckpointFailed], [TaskFailed], [Restarting] and
+// [JobEnded]. More may be added, so a switch needs no case for each.
 type Event = jobmaster.Event
 
-// The events of a job.
+// The events of a job. In a run without failures they come in this order, those of
+// checkpoints as often as there are any.
 type (
-	// Restoring: the tasks are about to start from a checkpoint, or from the
-	// beginning when Checkpoint is 0.
+	// Restoring: the tasks are about to start. Checkpoint is the checkpoint they
+	// start from, 0 for the beginning; Finished says that it is the beginning
+	// because the last run had read all its input; Restart counts the restarts
+	// of this run, 0 for its first start.
 	Restoring = jobmaster.Restoring
-	// AllRunning: every task runs.
+	// AllRunning: every task runs. Tasks is their number.
 	AllRunning = jobmaster.AllRunning
-	// CheckpointTriggered: the sources were told to begin a checkpoint.
+	// CheckpointTriggered: the sources were told to begin the checkpoint whose
+	// id is Checkpoint. Ids grow; after a restart they jump, because an id is
+	// never used twice.
 	CheckpointTriggered = jobmaster.CheckpointTriggered
-	// CheckpointPublished: it is durable, and nobody has been told yet.
+	// CheckpointPublished: Checkpoint is durable, and nobody has been told yet.
+	// A process killed now is restored from it.
 	CheckpointPublished = jobmaster.CheckpointPublished
-	// CheckpointCompleted: everybody was told, and sinks commit.
+	// CheckpointCompleted: everybody was told, and sinks commit what Checkpoint
+	// contains. Stats has the size in Bytes and the DurationMillis.
 	CheckpointCompleted = jobmaster.CheckpointCompleted
-	// CheckpointFailed: it will never be complete.
+	// CheckpointFailed: Checkpoint will never be complete; Reason and Err say
+	// why. The job goes on if Checkpoints.TolerableFailures allows it.
 	CheckpointFailed = jobmaster.CheckpointFailed
-	// TaskFailed: an attempt of a task failed.
+	// TaskFailed: an attempt of the task named Task failed with Err.
 	TaskFailed = jobmaster.TaskFailed
-	// Restarting: the job starts again after a failure.
+	// Restarting: after Delay the job starts again from its latest checkpoint,
+	// for the time Restart of Of.
 	Restarting = jobmaster.Restarting
-	// JobEnded: nothing runs any more.
+	// JobEnded: nothing runs any more. Status says how it ended, Err why if it
+	// failed. It is the last event.
 	JobEnded = jobmaster.JobEnded
 )
 
@@ -53,6 +65,12 @@ type (
 // When ctx ends the job is canceled: the tasks stop, the latest checkpoint stays
 // for the next run, and Run returns the cause of ctx. Whatever happens, all
 // goroutines of the job are gone when Run returns.
+//
+// The pipeline is only read: it may be run again, and by several calls at a time
+// if their state directories differ. An error names the job; mistakes of building
+// are reported together before anything starts (see [stream.Pipeline.Program]),
+// failures of the user's code with operator, key and the place of the record in
+// the source.
 func Run(ctx context.Context, p *stream.Pipeline, cfg Config) error {
 	prog, cfg, err := prepare(p, cfg)
 	if err != nil {
@@ -87,7 +105,7 @@ func prepare(p *stream.Pipeline, cfg Config) (*operator.Program, Config, error) 
 	}
 	if cfg.Checkpoints.Interval < 0 {
 		if name := firstCommitter(prog.Graph); name != "" {
-			return nil, cfg, fmt.Errorf("run %q: sink %q shows its output when a checkpoint completes, and checkpoints are switched off: set Checkpoints.Interval", p.Name(), name)
+			return nil, cfg, fmt.Errorf("run %q: sink %q shows its output when a checkpoint completes, and checkpoints are switched off: set Checkpoints.Interval (flag -checkpoint-interval) to a positive duration, or to 0 for ten seconds", p.Name(), name)
 		}
 	}
 	return prog, cfg, nil
@@ -127,13 +145,15 @@ func run(ctx context.Context, prog *operator.Program, cfg Config, env connector.
 func firstCommitter(g *plan.Graph) string {
 	for i := range g.Nodes {
 		if g.Nodes[i].Committer {
-			return g.Nodes[i].Name
+			return strings.TrimSuffix(g.Nodes[i].Name, "/committer") // the user's name of the sink
 		}
 	}
 	return ""
 }
 
-// IsCanceled reports whether the error of Run says that its context ended.
+// IsCanceled reports whether the error of [Run] says that its context ended, by
+// cancellation or deadline. It is false for nil. Everything is well then: the next
+// run continues from the latest checkpoint.
 func IsCanceled(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -2,8 +2,9 @@ package stream
 
 import "time"
 
-// Option sets something of one operator. Options are the last arguments of the
-// methods that add operators.
+// Option sets something of one operator: [Name], [Parallelism], [MaxParallelism],
+// [Chain], [BufferTimeout]. Options are the last arguments of the methods that add
+// operators.
 type Option func(*node)
 
 // Name names an operator. State is found by this name after a restart and in a
@@ -15,7 +16,7 @@ func Name(name string) Option {
 
 // Parallelism sets the number of subtasks of an operator. Without it the
 // operator has the job's parallelism. It may be changed between runs: state is
-// redistributed.
+// redistributed. Less than 1 is an error of building.
 func Parallelism(subtasks int) Option {
 	return func(n *node) {
 		n.Parallelism = subtasks
@@ -28,7 +29,8 @@ func Parallelism(subtasks int) Option {
 // MaxParallelism sets the number of key groups of an operator: the unit in which
 // keyed state moves, and so the upper bound of its parallelism for ever. Without
 // it the number is derived from the parallelism of the first run (at least 128)
-// and kept from then on.
+// and kept from then on. It is between 1 and 32768; only operators behind KeyBy use
+// it.
 func MaxParallelism(groups int) Option {
 	return func(n *node) {
 		n.MaxParallelism = groups

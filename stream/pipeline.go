@@ -1,10 +1,12 @@
 package stream
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/cutwater-io/cutwater/codec"
@@ -17,12 +19,19 @@ import (
 
 // Pipeline is a job under construction: sources, operators and sinks. Building
 // one does nothing but describe it; package run runs it. A pipeline is built by
-// one goroutine.
+// one goroutine; make it with [New].
 type Pipeline struct {
 	name  string
 	nodes []*node
 	edges []edge
-	errs  []error
+	errs  []buildError
+}
+
+// buildError is a mistake and the index of the operator it was made at: errors
+// are reported in the order of the program.
+type buildError struct {
+	at  int
+	err error
 }
 
 // node is an operator being described.
@@ -30,10 +39,9 @@ type node struct {
 	plan.Node
 	index   int
 	factory operator.Factory
-	sides   map[string]int // name of a side output → output port
-	types   map[int]reflect.Type
-	// twoPhase: the operator is the writer of a two-phase sink.
-	twoPhase bool
+	sides   map[string]int       // name of a side output → output port
+	types   map[int]reflect.Type // type of a side output, by port
+	read    bool                 // something was built on it
 }
 
 type edge struct {
@@ -48,23 +56,34 @@ type output struct {
 	partition plan.Partition
 }
 
-// New begins a pipeline. The name names the job: its state directory holds
-// state of a job of this name only.
+// New begins a pipeline. The name names the job and must not be empty: its state
+// directory holds state of a job of this name only. Mistakes, here and in all
+// methods that follow, are collected and reported together when the pipeline is
+// run.
 func New(name string) *Pipeline {
 	p := &Pipeline{name: name}
 	if strings.TrimSpace(name) == "" {
-		p.errs = append(p.errs, errors.New("stream.New: the job needs a name, by which its state is found"))
+		p.errorAt("stream.New: the job needs a name, by which its state is found")
 	}
 	return p
 }
 
-// Name returns the job's name.
+// Name returns the job's name, as it was given to [New].
 func (p *Pipeline) Name() string { return p.name }
 
-// From adds a source.
+// From adds a source: one of package connector's, such as file.Lines or
+// gen.Sequence, or your own. It needs a [Name], by which its positions are found
+// again. Records have the event times that the source gave them, or none, and no
+// watermarks flow until [Stream.EventTime] or [Stream.SourceTime]. A source that
+// nothing reads is an error of building.
 func (p *Pipeline) From[T any](src connector.Source[T], opts ...Option) Stream[T] {
 	n := p.add("source", opts)
 	n.Source, n.Stateful = true, true
+	if src == nil {
+		p.errorf(n, "the source is nil: give From one, for example file.Lines")
+		return Stream[T]{p: p, from: []output{{node: n}}}
+	}
+	p.validate(n, src)
 	n.factory = transform.Source(src, func(ctx *operator.Context) func(connector.BadRecord) {
 		port, ok := ctx.Sides[BadRecords.Name()]
 		if !ok {
@@ -84,15 +103,12 @@ var BadRecords = transform.NewTag[connector.BadRecord]("bad-records")
 
 // Program checks the pipeline and returns it in the form the engine runs. All
 // errors of building are returned together, each with the operator and the
-// source line that added it. It is called by package run.
+// source line that added it. It is called by package run; a test may call it to
+// see that a pipeline is complete. It changes nothing and may be called again.
 func (p *Pipeline) Program() (*operator.Program, error) {
-	errs := p.errs
 	g := &plan.Graph{Name: p.name}
 	prog := &operator.Program{Graph: g}
-	consumed := make([]bool, len(p.nodes))
-	for _, e := range p.edges {
-		consumed[e.From] = true
-	}
+	errs := slices.Clone(p.errs)
 	for i, n := range p.nodes {
 		g.Nodes = append(g.Nodes, n.Node)
 		f := n.factory
@@ -103,21 +119,26 @@ func (p *Pipeline) Program() (*operator.Program, error) {
 			return build(ctx)
 		}
 		prog.Factories = append(prog.Factories, f)
-		if n.Source && !consumed[i] {
-			errs = append(errs, fmt.Errorf("source %q (%s) is read by nothing: end it with To", n.Name, n.Where))
+		if n.Source && !n.read {
+			errs = append(errs, buildError{i, fmt.Errorf("operator %q (%s): nothing reads this source: end it with To", n.Name, n.Where)})
 		}
 	}
 	for _, e := range p.edges {
 		g.Edges = append(g.Edges, e.Edge)
 		prog.Links = append(prog.Links, e.link)
 	}
-	if len(errs) == 0 {
-		if _, err := plan.Make(g, plan.Options{Parallelism: 1}); err != nil {
-			errs = append(errs, err)
-		}
+	slices.SortStableFunc(errs, func(a, b buildError) int { return cmp.Compare(a.at, b.at) })
+	var all []error
+	for _, e := range errs {
+		all = append(all, e.err)
 	}
-	if len(errs) > 0 {
-		return nil, fmt.Errorf("pipeline %q cannot be built:\n%w", p.name, errors.Join(errs...))
+	// Names and parallelism are looked at also when something else is wrong, so
+	// that the user sees everything at once.
+	if _, err := plan.Make(g, plan.Options{Parallelism: 1}); err != nil {
+		all = append(all, err)
+	}
+	if len(all) > 0 {
+		return nil, fmt.Errorf("pipeline %q cannot be built:\n%w", p.name, errors.Join(all...))
 	}
 	return prog, nil
 }
@@ -139,13 +160,29 @@ func (p *Pipeline) add(kind string, opts []Option) *node {
 
 // errorf collects an error of building.
 func (p *Pipeline) errorf(n *node, format string, args ...any) {
-	p.errs = append(p.errs, fmt.Errorf("operator %q (%s): %w", n.Name, n.Where, fmt.Errorf(format, args...)))
+	p.errs = append(p.errs, buildError{n.index, fmt.Errorf("operator %q (%s): %w", n.Name, n.Where, fmt.Errorf(format, args...))})
+}
+
+// errorAt collects an error that belongs to no operator.
+func (p *Pipeline) errorAt(text string) {
+	p.errs = append(p.errs, buildError{len(p.nodes), fmt.Errorf("%s: %s", caller(), text)})
+}
+
+// validate collects what a source or sink says is wrong with its description, so
+// that it is known before the job starts; see [connector.Source].
+func (p *Pipeline) validate(n *node, described any) {
+	if v, ok := described.(interface{ Validate() error }); ok {
+		if err := v.Validate(); err != nil {
+			p.errorf(n, "%w", err)
+		}
+	}
 }
 
 // connect adds an unkeyed edge of type T to an input port of a node.
 func connect[T any](p *Pipeline, from []output, to *node, port int) {
+	read(from)
 	if err := checkType[T](); err != nil {
-		p.errorf(to, "records of type %T cannot travel to it: %w", *new(T), err)
+		p.errorf(to, "records of type %v cannot travel to it: %w", reflect.TypeFor[T](), err)
 		return
 	}
 	for _, o := range from {
@@ -153,6 +190,13 @@ func connect[T any](p *Pipeline, from []output, to *node, port int) {
 			Edge: plan.Edge{From: o.node.index, FromPort: o.port, To: to.index, ToPort: port, Partition: o.partition},
 			link: transform.Unkeyed[T](!codec.PointerFree[T](), o.partition == plan.Broadcast),
 		})
+	}
+}
+
+// read notes that something is built on outputs.
+func read(from []output) {
+	for _, o := range from {
+		o.node.read = true
 	}
 }
 
@@ -185,27 +229,22 @@ func caller() string {
 	}
 }
 
-// function is the entry point of a user's function, by which a panic is traced
-// to its operator.
-func function(f any) uintptr { return reflect.ValueOf(f).Pointer() }
+// calls says which of the user's functions an operator calls: a panic is traced to
+// its operator by them. One that is nil is an error.
+func (p *Pipeline) calls(n *node, fns ...any) {
+	for _, f := range fns {
+		if entry := entryOf(f); entry != 0 {
+			n.factory.Functions = append(n.factory.Functions, entry)
+		} else {
+			p.errorf(n, "its function is nil: give it one")
+		}
+	}
+}
 
-func errorAt(text string) error { return fmt.Errorf("%s: %s", caller(), text) }
-
-// functionOrNone is function for a func that may be nil.
-func functionOrNone(f any) uintptr {
+// entryOf is the entry point of a function, 0 of nil.
+func entryOf(f any) uintptr {
 	if v := reflect.ValueOf(f); !v.IsNil() {
 		return v.Pointer()
 	}
 	return 0
-}
-
-// known leaves out functions that are not set.
-func known(fns []uintptr) []uintptr {
-	var set []uintptr
-	for _, f := range fns {
-		if f != 0 {
-			set = append(set, f)
-		}
-	}
-	return set
 }

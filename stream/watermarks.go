@@ -11,7 +11,7 @@ import (
 // Watermarks says how time is known from the records: when a record with a given
 // event time has passed, how much older the following ones may be. Make one with
 // [BoundedOutOfOrderness], [Ascending] or [CustomWatermarks]; the methods change
-// it.
+// it and return the changed value. The zero value is [Ascending].
 //
 // Behind a source time is kept per split, and the slowest split counts, so that
 // one file or partition read faster than another makes no record late.
@@ -21,17 +21,20 @@ type Watermarks struct {
 
 // BoundedOutOfOrderness expects a record to be at most bound older than the
 // newest one of its split. Records that come later than that may be late for
-// their windows.
+// their windows. The larger the bound, the later windows fire.
 func BoundedOutOfOrderness(bound time.Duration) Watermarks {
 	return Watermarks{transform.Clocking{Strategy: watermark.BoundedOutOfOrderness(bound)}}
 }
 
-// Ascending expects the event times of each split never to fall.
+// Ascending expects the event times of each split never to fall; equal times are
+// fine. It is BoundedOutOfOrderness(0).
 func Ascending() Watermarks {
 	return Watermarks{transform.Clocking{Strategy: watermark.Ascending()}}
 }
 
-// WatermarkGenerator is a rule of the user's own. One is made for each split.
+// WatermarkGenerator is a rule of the user's own; see [CustomWatermarks]. One is made
+// for each split and called by one goroutine. It is not part of checkpoints: after a
+// restore a new one begins, and time goes on from where it was.
 type WatermarkGenerator interface {
 	// Observe sees the event time of each record, in milliseconds since 1970.
 	Observe(timestampMillis int64)
@@ -56,7 +59,7 @@ func (w Watermarks) PerRecord() Watermarks {
 }
 
 // Every sets the interval, by the wall clock, in which time advances. The default
-// is 200 milliseconds.
+// is 200 milliseconds, the least one millisecond.
 func (w Watermarks) Every(d time.Duration) Watermarks {
 	w.c.Every = max(d, time.Millisecond)
 	return w
@@ -65,8 +68,8 @@ func (w Watermarks) Every(d time.Duration) Watermarks {
 // IdleAfter lets time go on without a split that was looked at and found empty
 // for that long. Time during which the job could not read, because what is behind
 // it had no room or much to fire, does not count. A record makes its split active
-// again before it is passed on. Without IdleAfter a silent split holds back time
-// for ever, also one that is assigned and not read yet.
+// again before it is passed on. Without IdleAfter, or with 0, a silent split holds
+// back time for ever, also one that is assigned and not read yet.
 func (w Watermarks) IdleAfter(d time.Duration) Watermarks {
 	w.c.Strategy.IdleAfter = d
 	return w
@@ -90,10 +93,13 @@ func (w Watermarks) WhenAllIdle(advance bool) Watermarks {
 // dropped, but for the end of time, with which every window fires when the input has
 // ended. How far each split has come is in every checkpoint: after a restore time
 // goes on from there and never back.
+//
+// timestamp is called once for each record. A time that is nonsense (far in the
+// future) moves watermarks like any other, so filter such records before.
 func (s Stream[T]) EventTime(timestamp func(T) time.Time, w Watermarks, opts ...Option) Stream[T] {
 	n, out := then[T, T](s, "event-time", opts)
 	n.factory.Build = transform.EventTime(func(v *T) int64 { return millisOf(timestamp(*v)) }, w.c)
-	n.factory.Functions = []uintptr{function(timestamp)}
+	s.p.calls(n, timestamp)
 	out.timed = true
 	return out
 }
@@ -103,13 +109,13 @@ func (s Stream[T]) EventTime(timestamp func(T) time.Time, w Watermarks, opts ...
 func (s Stream[T]) EventTimeMillis(timestamp func(*T) int64, w Watermarks, opts ...Option) Stream[T] {
 	n, out := then[T, T](s, "event-time", opts)
 	n.factory.Build = transform.EventTime(timestamp, w.c)
-	n.factory.Functions = []uintptr{function(timestamp)}
+	s.p.calls(n, timestamp)
 	out.timed = true
 	return out
 }
 
 // SourceTime starts time flowing from the event times that the source gave its
-// records.
+// records: gen.Timed and nexmark do, files do not.
 func (s Stream[T]) SourceTime(w Watermarks, opts ...Option) Stream[T] {
 	n, out := then[T, T](s, "event-time", opts)
 	n.factory.Build = transform.EventTime[T](nil, w.c)

@@ -35,6 +35,7 @@ func (k Kind) String() string {
 // [Sliding], [Session] or [EndOfStream]; the zero value is not valid. The fields
 // are for the engine and for tools; they are zero where they do not apply.
 type Assigner struct {
+	// Kind is the family.
 	Kind Kind
 	// SizeMillis is the length of a window (tumbling, sliding).
 	SizeMillis int64
@@ -54,7 +55,7 @@ type Assigner struct {
 	err error
 }
 
-// Option changes an assigner.
+// Option changes an assigner; see [Offset] and [ProcessingTime].
 type Option func(*Assigner)
 
 // Offset moves the starts of all windows by d, which may be negative: with a

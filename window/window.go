@@ -89,9 +89,14 @@ func (w Window) Cover(v Window) Window {
 	return Window{Start: min(w.Start, v.Start), End: max(w.End, v.End)}
 }
 
-// Result is what a window computed for one key.
+// Result is what a window computed for one key. Its event time is the last
+// millisecond of the window, [Window.Last].
 type Result[K, V any] struct {
-	Key    K
+	// Key is the key whose records these were.
+	Key K
+	// Window is the window they were in; for sessions, from the first record to
+	// the gap after the last.
 	Window Window
-	Value  V
+	// Value is the result of the aggregate.
+	Value V
 }

@@ -157,6 +157,10 @@ func (s *PartSink[T]) checkName(what, name string) {
 	}
 }
 
+// Validate returns what is wrong with the description of the sink, or nil; it
+// looks at no file. It is called when the pipeline is built.
+func (s *PartSink[T]) Validate() error { return s.invalid }
+
 // Writer implements [connector.Sink]. It makes the directory, so that a wrong
 // one is found before the first record.
 func (s *PartSink[T]) Writer(ctx connector.WriterContext, _ [][]byte) (connector.Writer[T], error) {

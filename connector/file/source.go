@@ -124,7 +124,7 @@ func (s *Source[T]) FollowEvery(d time.Duration) *Source[T] {
 
 // Enumerator implements [connector.Source].
 func (s *Source[T]) Enumerator(ctx connector.EnumeratorContext, restored []byte) (connector.Enumerator, error) {
-	if err := s.validate(); err != nil {
+	if err := s.Validate(); err != nil {
 		return nil, err
 	}
 	if s.follow > 0 {
@@ -145,7 +145,9 @@ func (s *Source[T]) Reader(ctx connector.ReaderContext) (connector.Reader[T], er
 	return newReader(ctx, f, s.maxLine), nil
 }
 
-func (s *Source[T]) validate() error {
+// Validate returns what is wrong with the description of the source, or nil; it
+// looks at no file. It is called when the pipeline is built.
+func (s *Source[T]) Validate() error {
 	if len(s.globs) == 0 {
 		return errors.New("file source: no pattern: name the files to read, for example \"data/*.txt\"")
 	}

@@ -62,6 +62,14 @@ func ExampleSequence() {
 	// record 2
 }
 
+func ExampleValues() {
+	show(gen.Values("to be", "or not to be"))
+	show(gen.Values[int]()) // nothing
+	// Output:
+	// to be
+	// or not to be
+}
+
 type sample struct {
 	Sensor uint64
 	Value  float64

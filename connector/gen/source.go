@@ -15,7 +15,7 @@ const Skip int64 = math.MinInt64 + 1
 // MaxSplits is the largest number of splits: each is an entry in checkpoints.
 const MaxSplits = 1 << 16
 
-// Option changes a source.
+// Option changes a source; see [Rate] and [Splits].
 type Option func(*options)
 
 type options struct {
@@ -59,7 +59,8 @@ func Check(err error) Option {
 	}
 }
 
-// Source is a generator; it implements [connector.Source].
+// Source is a generator; it implements [connector.Source]. Make one with [Values],
+// [Sequence], [Into], [Timed] or [PerReader].
 type Source[T any] struct {
 	end uint64 // the first number that is not made
 	// One of the three is set. plain has no timestamp; the others are told
@@ -77,6 +78,15 @@ var _ connector.Source[int] = (*Source[int])(nil)
 func Sequence[T any](n uint64, f func(i uint64) T, opts ...Option) *Source[T] {
 	s := build[T](n, f != nil, opts)
 	s.plain = func(i uint64, v *T) { *v = f(i) }
+	return s
+}
+
+// Values returns the given records in their order, without event time: for tests
+// and examples. The slice that was given must not be changed while the job runs.
+// None at all is a source that ends at once.
+func Values[T any](values ...T) *Source[T] {
+	s := Sequence(uint64(len(values)), func(i uint64) T { return values[i] })
+	s.end = uint64(len(values)) // also 0, which means endless elsewhere
 	return s
 }
 

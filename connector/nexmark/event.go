@@ -27,7 +27,8 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
-// Event is one event: of the three the one that Kind names; the others are zero.
+// Event is one event: of Person, Auction and Bid the one that Kind names; the
+// others are zero.
 type Event struct {
 	Kind    Kind
 	Person  Person
@@ -49,7 +50,9 @@ func (e *Event) TimeMillis() int64 {
 	return 0
 }
 
-// Person is somebody who signs up. Extra is padding.
+// Person is somebody who signs up: an ID from 1000 on, a made-up Name, Email,
+// CreditCard, City and State (of the United States), and the event time
+// DateTimeMillis, in milliseconds since 1970. Extra is padding.
 type Person struct {
 	ID             int64  `json:"id"`
 	Name           string `json:"name"`
@@ -61,8 +64,11 @@ type Person struct {
 	Extra          string `json:"extra"`
 }
 
-// Auction is an item put up for auction. Prices are cents; Seller is a person's
-// id, perhaps of one who signs up only later; Extra is padding.
+// Auction is an item put up for auction: an ID from 1000 on, ItemName,
+// Description, the prices InitialBid and Reserve in cents, the event time
+// DateTimeMillis and the end ExpiresMillis, both in milliseconds since 1970, and
+// one of five values of Category. Seller is a person's id, perhaps of one who
+// signs up only later; Extra is padding.
 type Auction struct {
 	ID             int64  `json:"id"`
 	ItemName       string `json:"itemName"`
@@ -76,8 +82,10 @@ type Auction struct {
 	Extra          string `json:"extra"`
 }
 
-// Bid is a bid on an auction, which may open only later or have ended. Price is
-// cents; Extra is padding.
+// Bid is a bid on an auction: Auction is its id, and it may open only later or
+// have ended; Bidder is a person's id; Price is cents; Channel and URL say where
+// the bid came from; DateTimeMillis is the event time, in milliseconds since
+// 1970. Extra is padding.
 type Bid struct {
 	Auction        int64  `json:"auction"`
 	Bidder         int64  `json:"bidder"`

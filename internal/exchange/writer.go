@@ -40,6 +40,9 @@ type Output interface {
 	// FlushOpenedBefore sends open batches if the oldest record in them came
 	// before the given time of the task's clock.
 	FlushOpenedBefore(nanos int64)
+	// Opened is the time of the task's clock when the oldest open batch was
+	// opened; 0: nothing is open.
+	Opened() int64
 	// Event flushes and then sends an event on every channel.
 	Event(e batch.Element)
 	// Watermark puts a mark into every channel.
@@ -133,6 +136,8 @@ func (w *Writer[K, T]) FlushOpenedBefore(nanos int64) {
 		w.Flush()
 	}
 }
+
+func (w *Writer[K, T]) Opened() int64 { return w.opened }
 
 func (w *Writer[K, T]) Event(e batch.Element) {
 	w.Flush()

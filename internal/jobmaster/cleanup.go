@@ -149,6 +149,35 @@ func manifestObjects(m *manifest.Manifest) []string {
 	return names
 }
 
+// sweepFormer takes the checkpoints of a job that FINISHED off the log, where they
+// still are if its process died or its storage failed before it had deleted them,
+// and then sweeps. In this order the log never names what is gone.
+func (jm *JobMaster) sweepFormer() {
+	r := &jm.cfg.Recovered
+	if !r.Finished || len(r.Former) == 0 {
+		jm.sweep()
+		return
+	}
+	former := r.Former
+	jm.log(func(l *joblog.Log) error {
+		ctx, cancel := jm.ioContext()
+		defer cancel()
+		for _, c := range former {
+			if err := l.Append(ctx, joblog.Removed{Checkpoint: c.Checkpoint}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func(err error) {
+		if err != nil {
+			jm.cfg.Env.Log.Warn("checkpoints of a run that finished could not be removed; the next start tries again", "error", err)
+		} else {
+			r.Former = nil
+		}
+		jm.sweep()
+	})
+}
+
 // sweep deletes, beside the loop, objects of earlier runs that no checkpoint in
 // the log refers to: what a crash left behind. Only ids below those that this run
 // reserves are touched, so nothing being written now is.

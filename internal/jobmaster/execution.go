@@ -278,9 +278,6 @@ func (jm *JobMaster) endOfData(m rpc.EndOfData) {
 	if jm.exec.ended < len(jm.exec.order) {
 		return
 	}
-	for _, s := range jm.exec.order {
-		jm.tm.AllDataEnded(rpc.AllDataEnded{Token: jm.token, Attempt: jm.exec.tasks[s].attempt})
-	}
 	jm.finalCheckpoint()
 }
 
@@ -295,7 +292,12 @@ func (jm *JobMaster) finalCheckpoint() {
 	}
 	attempt := jm.exec.attempt
 	jm.request(func(_ ident.CheckpointID, err error) {
-		if err == nil || jm.ending.decided || jm.exec.failing != nil {
+		if jm.ending.decided || jm.exec.failing != nil || jm.exec.attempt != attempt {
+			return
+		}
+		if err == nil {
+			// Behind the notifications of this checkpoint, by which sinks commit.
+			jm.post(jm.finishTasks)
 			return
 		}
 		jm.wg.Go(func() {
@@ -310,6 +312,13 @@ func (jm *JobMaster) finalCheckpoint() {
 			}
 		})
 	})
+}
+
+// finishTasks lets every task end: the final checkpoint is complete.
+func (jm *JobMaster) finishTasks() {
+	for _, s := range jm.exec.order {
+		jm.tm.Finish(rpc.Finish{Token: jm.token, Attempt: jm.exec.tasks[s].attempt})
+	}
 }
 
 func (jm *JobMaster) checkpoints() bool { return jm.cfg.Checkpoints.Interval > 0 }

@@ -173,7 +173,7 @@ func (jm *JobMaster) begin() error {
 	if err := jm.startEnumerators(); err != nil {
 		return err
 	}
-	jm.sweep()
+	jm.sweepFormer()
 	return jm.deploy()
 }
 

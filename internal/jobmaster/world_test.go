@@ -359,8 +359,8 @@ func (f fakeTaskManager) NotifyCheckpointAborted(m rpc.NotifyCheckpointAborted) 
 	f.w.log(fmt.Sprintf("aborted %d latest %d %s", m.Checkpoint, m.LatestCompleted, nameOf(m.Attempt)))
 }
 
-func (f fakeTaskManager) AllDataEnded(m rpc.AllDataEnded) {
-	f.w.log("all data ended " + nameOf(m.Attempt))
+func (f fakeTaskManager) Finish(m rpc.Finish) {
+	f.w.log("finish " + nameOf(m.Attempt))
 }
 
 func (f fakeTaskManager) OperatorEvent(m rpc.OperatorEvent) error {

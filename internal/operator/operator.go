@@ -42,6 +42,13 @@ type Resumer interface {
 	Resume() bool
 }
 
+// Settler is an operator that may still have something to do for a checkpoint that
+// is complete: then its task does not end yet.
+type Settler interface {
+	// Settled reports whether nothing is left to do.
+	Settled() bool
+}
+
 // Base does nothing in every method of [Operator].
 type Base struct{}
 

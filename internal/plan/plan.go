@@ -150,12 +150,13 @@ func validate(g *Graph) error {
 	seen := map[ident.OperatorID]*Node{}
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
-		if other := seen[n.ID]; other != nil {
-			errs = append(errs, fmt.Errorf("operator %q (%s) has the name of the operator at %s: state is found by name, so names must differ; give one of them another stream.Name", n.Name, n.Where, other.Where))
+		// Two committers of one name are two sinks of one name, which is said already.
+		if other := seen[n.ID]; other != nil && !(n.Committer && other.Committer) {
+			errs = append(errs, fmt.Errorf("operator %q (%s): the operator at %s has this name already: state is found by name, so names must differ; give one of them another stream.Name", n.Name, n.Where, other.Where))
 		}
 		seen[n.ID] = n
 		if n.Stateful && !n.Named {
-			errs = append(errs, fmt.Errorf("the operator %q at %s keeps state and has no name: add stream.Name(...), by which its state is found after a restart", n.Name, n.Where))
+			errs = append(errs, fmt.Errorf("operator %q (%s): it keeps state and has no name: add stream.Name(...), by which its state is found after a restart", n.Name, n.Where))
 		}
 		if n.Parallelism < 0 || n.MaxParallelism < 0 || n.MaxParallelism > keygroup.Limit {
 			errs = append(errs, fmt.Errorf("operator %q (%s): parallelism must be at least 1 and max parallelism between 1 and %d", n.Name, n.Where, keygroup.Limit))

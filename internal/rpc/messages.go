@@ -173,9 +173,9 @@ type EndOfData struct {
 	Attempt ident.AttemptID
 }
 
-// AllDataEnded tells a task that no task of the job will emit anything more: the
-// next checkpoint is the last, and the task may finish after it.
-type AllDataEnded struct {
+// Finish tells a task that it may end: no task of the job will emit anything more,
+// and a checkpoint that covers everything is complete.
+type Finish struct {
 	Token   ident.FencingToken
 	Attempt ident.AttemptID
 }
@@ -188,7 +188,7 @@ type TaskManager interface {
 	TriggerCheckpoint(TriggerCheckpoint) error
 	NotifyCheckpointComplete(NotifyCheckpointComplete)
 	NotifyCheckpointAborted(NotifyCheckpointAborted)
-	AllDataEnded(AllDataEnded)
+	Finish(Finish)
 	OperatorEvent(OperatorEvent) error
 }
 

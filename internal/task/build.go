@@ -45,7 +45,7 @@ func (t *Task) build() error {
 	slices.Reverse(t.chain)
 	t.buildInputs(b.ins[t.vertex.Nodes[0]])
 	t.snapshots = barrier.NewSnapshots(barrier.TaskConfig{
-		HasInputs: t.aligner != nil, WaitForFinal: t.cfg.Checkpoints, Restored: t.cfg.RestoredFrom,
+		HasInputs: t.aligner != nil, Restored: t.cfg.RestoredFrom,
 	})
 	return nil
 }

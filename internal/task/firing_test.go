@@ -108,13 +108,14 @@ func (b *bench) Decline(id ident.CheckpointID, r barrier.Reason, why string) {
 }
 func (b *bench) SnapshotTaken(ident.CheckpointID)                           {}
 func (b *bench) OperatorEvent(ident.OperatorID, operator.EventKind, []byte) {}
-func (b *bench) EndOfData()                                                 { b.task.AllDataEnded(); b.task.Trigger(lastCheckpoint, 0) }
+func (b *bench) EndOfData()                                                 { b.task.Trigger(lastCheckpoint, 0) }
 
 // Acknowledge completes the last checkpoint, which ends the job; the tests complete
 // the others.
 func (b *bench) Acknowledge(id ident.CheckpointID, _ []OperatorState, _ Metrics) {
 	if id == lastCheckpoint {
 		b.task.Complete(id, 0)
+		b.task.Finish()
 	}
 }
 

@@ -26,7 +26,7 @@ func (t *Task) loop(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ErrCanceled
 		}
-		if t.finish {
+		if t.finish && t.settled() {
 			return t.close()
 		}
 		worked, err := t.work()
@@ -199,7 +199,10 @@ func (t *Task) flushOld() {
 	}
 }
 
-// wait sends what is open, then sleeps until something wakes the task.
+// wait sends what is open, then sleeps until something wakes the task. A task that
+// waits for a receiver sends only what is old enough: a shuffle whose senders sent
+// their half-filled batches each time that one of the receivers was behind would
+// soon consist of batches of a few records.
 func (t *Task) wait(ctx context.Context) {
 	ready := true
 	for i := range t.outputs {
@@ -209,9 +212,11 @@ func (t *Task) wait(ctx context.Context) {
 		for _, l := range t.chain {
 			l.op.Idle()
 		}
-	}
-	for i := range t.outputs {
-		t.outputs[i].Flush()
+		for i := range t.outputs {
+			t.outputs[i].Flush()
+		}
+	} else {
+		t.flushOld()
 	}
 	var due <-chan time.Time
 	if d, ok := t.untilDue(ready); ok {
@@ -229,17 +234,26 @@ func (t *Task) wait(ctx context.Context) {
 	}
 }
 
-// untilDue is how long the task may sleep: until a timer or the source's own
-// alarm. A source whose outputs are not ready is woken by the batch that comes
-// back; its alarm would only make it spin.
+// untilDue is how long the task may sleep: until a timer, the source's own alarm
+// or the buffer timeout of an open batch.
+//
+// While a receiver is behind (ready is false) the source is not polled, so its
+// alarm says nothing: the batch that comes back wakes the task.
 func (t *Task) untilDue(ready bool) (time.Duration, bool) {
 	d, ok := time.Duration(0), false
 	if millis, has := t.timers.next(); has {
 		d, ok = time.Duration(millis-t.shared.NowMillis)*time.Millisecond, true
 	}
-	if t.pull != nil && !t.dataEnded && t.pollAt != never && ready {
+	if ready && t.pull != nil && !t.dataEnded && t.pollAt != never {
 		if p := time.Duration(t.pollAt - t.shared.NowNanos); !ok || p < d {
 			d, ok = p, true
+		}
+	}
+	for i := range t.outputs {
+		if opened := t.outputs[i].Opened(); opened != 0 {
+			if p := time.Duration(opened + t.outputs[i].timeoutNanos - t.shared.NowNanos); !ok || p < d {
+				d, ok = p, true
+			}
 		}
 	}
 	return d, ok

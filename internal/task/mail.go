@@ -96,10 +96,10 @@ func (t *Task) Aborted(id, latest ident.CheckpointID) {
 	})
 }
 
-// AllDataEnded says that the data of every task of the job has ended: the next
-// checkpoint is the last.
-func (t *Task) AllDataEnded() {
-	t.mail.post(func() error { t.allDataEnded(); return nil })
+// Finish says that the data of every task of the job has ended and a checkpoint
+// that covers all of it is complete: the task may end.
+func (t *Task) Finish() {
+	t.mail.post(func() error { return t.mayFinish() })
 }
 
 // OperatorEvent delivers an event of an operator's coordinator. False: the task

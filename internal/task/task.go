@@ -102,7 +102,7 @@ type Task struct {
 	ending    bool           // the end of data has begun, and operators have still to finish
 	draining  bool           // final results are wanted
 	finished  int            // operators of the chain whose Finish was called
-	allEnded  bool           // the whole job's data has ended
+	ended     bool           // the whole job's data has ended and is safe
 	triggers  []func() error // wait until nothing is busy
 	finish    bool           // Finish was said: nothing can be lost any more
 	drained   bool
@@ -243,14 +243,30 @@ func (t *Task) finishData() error {
 	}
 	t.cfg.Reporter.EndOfData()
 	if !t.cfg.Checkpoints {
-		t.allDataEnded()
+		return t.mayFinish()
 	}
 	return nil
 }
 
-func (t *Task) allDataEnded() {
-	if !t.allEnded {
-		t.allEnded = true
-		t.stepTask(barrier.EndOfData{})
+// mayFinish lets the task end. Which checkpoint covers the end of all data is for
+// the JobMaster to say: if each task took the first one after its own end, they
+// could take different ones, and those that ended with the earlier would never
+// acknowledge the later.
+func (t *Task) mayFinish() error {
+	if t.ended {
+		return nil
 	}
+	t.ended = true
+	return t.stepTask(barrier.EndOfData{})
+}
+
+// settled reports whether no operator has something left to do for a checkpoint
+// that is complete.
+func (t *Task) settled() bool {
+	for _, l := range t.chain {
+		if s, ok := l.op.(operator.Settler); ok && !s.Settled() {
+			return false
+		}
+	}
+	return true
 }

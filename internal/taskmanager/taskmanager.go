@@ -158,9 +158,9 @@ func (tm *TaskManager) NotifyCheckpointAborted(m rpc.NotifyCheckpointAborted) {
 	}
 }
 
-func (tm *TaskManager) AllDataEnded(m rpc.AllDataEnded) {
+func (tm *TaskManager) Finish(m rpc.Finish) {
 	if h := tm.find(m.Token, m.Attempt); h != nil {
-		h.task.AllDataEnded()
+		h.task.Finish()
 	}
 }
 

@@ -193,15 +193,19 @@ func (c *committer) commit(restored bool) error {
 			err = fmt.Errorf("the committer answered %d outcomes for %d committables", len(outcomes), len(p.items))
 		}
 		left := p.items[:0:0]
+		later := len(outcomes) == len(p.items) // an error beside these only says why
 		for i, item := range p.items {
 			if i >= len(outcomes) || outcomes[i] != connector.Committed {
 				left = append(left, item)
 			}
-			if i < len(outcomes) && outcomes[i] == connector.Failed && err == nil {
-				err = fmt.Errorf("a transaction can never be committed: %w", operator.ErrPermanent)
+			if i < len(outcomes) && outcomes[i] == connector.Failed {
+				later = false
+				if err == nil {
+					err = fmt.Errorf("a transaction can never be committed: %w", operator.ErrPermanent)
+				}
 			}
 		}
-		if err != nil && first == nil {
+		if err != nil && !later && first == nil {
 			first = fmt.Errorf("sink %q: commit checkpoint %d: %w", c.name, p.checkpoint, err)
 		}
 		if len(left) > 0 {
@@ -212,6 +216,11 @@ func (c *committer) commit(restored bool) error {
 	c.pending = kept
 	return first
 }
+
+// Settled reports whether everything of complete checkpoints is committed. Without
+// it a job could end, and forget its checkpoints, while a commit is to be tried
+// again later.
+func (c *committer) Settled() bool { return len(c.pending) == 0 || c.pending[0].checkpoint > c.upTo }
 
 func (c *committer) Snapshot(_ ident.CheckpointID, snap *operator.Snapshot) error {
 	elements := make([][]byte, len(c.pending))

@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	// PageSize is the size of an off-heap page in bytes.
-	PageSize = 4096
+	// PageSize is the size of an off-heap page in bytes: a header and 4 KiB of
+	// slots. It is an odd number of cache lines on purpose; see headerSize.
+	PageSize = 4096 + headerSize
 
 	firstSlabSize = 1 << 20
 	maxSlabSize   = 32 << 20
@@ -72,7 +73,7 @@ func (a *Arena) take() uintptr {
 		clear(bytesAt(p, PageSize))
 		return p
 	}
-	if a.next == a.end {
+	if a.end-a.next < PageSize {
 		a.growLocked()
 	}
 	p := a.next

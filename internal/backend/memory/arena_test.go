@@ -33,8 +33,8 @@ func TestSlabsGrowAndAllPagesComeBack(t *testing.T) {
 	var pages []uintptr
 	for range 20_000 { // 80 MB: slabs of all sizes
 		p := a.take()
-		if seen[p] || p%PageSize != 0 {
-			t.Fatalf("page %#x is handed out twice or not aligned", p)
+		if seen[p] || p%headerSize != 0 {
+			t.Fatalf("page %#x is handed out twice or not aligned to a cache line", p)
 		}
 		seen[p] = true
 		bytesAt(p, PageSize)[PageSize-1] = 1
@@ -63,7 +63,6 @@ func TestSlabsGrowAndAllPagesComeBack(t *testing.T) {
 func TestPanesReuseEachOthersPages(t *testing.T) {
 	a := NewArena()
 	defer a.Close()
-	var mapped int64
 	for pane := range 50 {
 		cfg := uintConfig()
 		cfg.SizeHint = 10_000
@@ -71,16 +70,15 @@ func TestPanesReuseEachOthersPages(t *testing.T) {
 		for k := uint64(0); k < 10_000; k++ {
 			tab.Upsert(&k, mix(k))
 		}
-		if pane == 2 {
-			mapped = a.MappedBytes()
-		}
 		if pane%2 == 0 {
 			tab.Clear()
 		}
 		tab.Close()
 	}
-	if a.PagesInUse() != 0 || a.MappedBytes() > 2*mapped {
-		t.Errorf("%d pages in use, %d bytes mapped, %d after three panes", a.PagesInUse(), a.MappedBytes(), mapped)
+	// Fifty panes without reuse are more than 12 MiB; two slabs and the spare one,
+	// which may be ready or not, are less than 4.
+	if a.PagesInUse() != 0 || a.MappedBytes() > 4<<20 {
+		t.Errorf("%d pages in use, %d bytes mapped", a.PagesInUse(), a.MappedBytes())
 	}
 }
 

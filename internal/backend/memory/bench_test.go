@@ -265,7 +265,12 @@ func BenchmarkSnapshotRate(b *testing.B) {
 
 // BenchmarkRestore loads a snapshot, against inserting the same keys at random.
 func BenchmarkRestore(b *testing.B) {
-	const keys = 1_000_000
+	for _, keys := range []int{1_000_000, 10_000_000} {
+		b.Run(fmt.Sprintf("%dM", keys/1_000_000), func(b *testing.B) { benchRestore(b, keys) })
+	}
+}
+
+func benchRestore(b *testing.B, keys int) {
 	a := NewArena()
 	defer a.Close()
 	tab := filledTable(b, a, keys)
@@ -286,7 +291,12 @@ func BenchmarkRestore(b *testing.B) {
 // BenchmarkSnapshotLoss is what a snapshot costs the task when every page is
 // written while it is alive, against stop-and-copy.
 func BenchmarkSnapshotLoss(b *testing.B) {
-	const keys = 1_000_000
+	for _, keys := range []int{1_000_000, 10_000_000} {
+		b.Run(fmt.Sprintf("%dM", keys/1_000_000), func(b *testing.B) { benchLoss(b, keys) })
+	}
+}
+
+func benchLoss(b *testing.B, keys int) {
 	a := NewArena()
 	defer a.Close()
 	tab := filledTable(b, a, keys)
@@ -303,6 +313,58 @@ func BenchmarkSnapshotLoss(b *testing.B) {
 			s.Release()
 		}},
 		rival{"copy", func() { copy(copied, flat.slots) }})
+}
+
+// BenchmarkSnapshotLongestStep is the longest that a snapshot keeps the task from
+// its next record: taking it, a batch that copies pages, or Release, in processor time of the task's thread. The first snapshot of a
+// table makes the arena grow and is a round of its own.
+func BenchmarkSnapshotLongestStep(b *testing.B) {
+	for _, keys := range []int{1_000_000, 10_000_000} {
+		b.Run(fmt.Sprintf("%dM", keys/1_000_000), func(b *testing.B) { benchLongestStep(b, keys) })
+	}
+}
+
+func benchLongestStep(b *testing.B, keys int) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	a := NewArena()
+	defer a.Close()
+	tab := filledTable(b, a, keys)
+	defer tab.Close()
+	stream := keyStream(1<<20, keys, false)
+	hashes := make([]uint64, len(stream))
+	for i, k := range stream {
+		hashes[i] = mix(k)
+	}
+	dst := make([]*uint64, batchSize)
+	var take, batch, release []float64 // the longest of each round, in ms
+	timed := func(longest *float64, f func()) {
+		start := cpuTime()
+		f()
+		*longest = max(*longest, float64(cpuTime()-start)/1e6)
+	}
+	b.ResetTimer()
+	for range max(b.N, 5) {
+		var t, w, r float64
+		var s segment.Source
+		timed(&t, func() { s = tab.Snapshot(countID) })
+		for i := 0; i < len(stream); i += batchSize {
+			timed(&w, func() { tab.Resolve(stream[i:i+batchSize], hashes[i:i+batchSize], dst) })
+		}
+		timed(&r, s.Release)
+		take, batch, release = append(take, t), append(batch, w), append(release, r)
+	}
+	for _, step := range []struct {
+		name string
+		ms   []float64
+	}{{"take", take}, {"batch", batch}, {"release", release}} {
+		first := step.ms[0]
+		slices.Sort(step.ms)
+		b.ReportMetric(first, step.name+"-first-ms")
+		b.ReportMetric(step.ms[0], step.name+"-least-ms")
+		b.ReportMetric(step.ms[len(step.ms)/2], step.name+"-ms")
+	}
+	b.ReportMetric(0, "ns/op")
 }
 
 // BenchmarkPaneFill is the life of a window pane: every key is new, then the

@@ -51,7 +51,9 @@ type Table[K comparable, V any] struct {
 	n       int // entries, without over
 
 	moved []uintptr // pages that slots moved out of since Resolve looked last
-	sink  byte      // keeps the touches of Resolve alive
+	// filling: most of the keys resolved last were new, as in a pane.
+	filling bool
+	sink    byte // keeps the touches of Resolve alive
 
 	over  *Table[K, V] // for pages that cannot split; nil: none
 	isTop bool         // not itself an overflow table
@@ -131,7 +133,7 @@ func (t *Table[K, V]) group(h uint64) uint16 {
 func (t *Table[K, V]) resetDir(sizeHint int) {
 	depth := uint8(1)
 	// Pages are on average three quarters as full as where they split.
-	for want := sizeHint / max(int(t.limit)*3/4, 1); 1<<depth < want && 1<<depth < maxPresize && t.top-depth > minShift; {
+	for want := sizeHint / max(int(t.limit)*7/8, 1); 1<<depth < want && 1<<depth < maxPresize && t.top-depth > minShift; {
 		depth++
 	}
 	n := 1 << depth
@@ -344,8 +346,9 @@ func (t *Table[K, V]) Close() {
 
 func (t *Table[K, V]) dropPages() {
 	batch := make([]uintptr, 0, 256)
+	frozen := t.snaps.frozen.Load() // only the task raises it
 	for p := range t.eachPage {
-		if t.snaps.retire(p, headerOf(p).version) {
+		if frozen > 0 && t.snaps.retire(p, headerOf(p).version) {
 			continue
 		}
 		if batch = append(batch, p); len(batch) == cap(batch) {

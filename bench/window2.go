@@ -1,0 +1,177 @@
+package main
+
+import (
+	"time"
+
+	"github.com/cutwater-io/cutwater/agg"
+	"github.com/cutwater-io/cutwater/connector/gen"
+	"github.com/cutwater-io/cutwater/stream"
+	"github.com/cutwater-io/cutwater/window"
+)
+
+// How windows are kept: panes against a timer per key and window, and against one
+// update per sliding window.
+
+const (
+	paneKeys    = 100_000
+	paneRecords = 4_000_000
+)
+
+func clickOfPane(e event) click { return click{User: below(e.Session, paneKeys), At: e.At} }
+
+// timerState is the state of timerJob: the count of the window that is open.
+type timerState struct{ Start, Count int64 }
+
+// timerJob counts per user and second with a timer for each key and window. Time
+// ascends, so a key has one window open at a time.
+func timerJob(n int, out *tally[window.Result[int64, int64]]) *stream.Pipeline {
+	p := stream.New("bench-timers")
+	p.From(gen.Into(uint64(n), makeEvent), stream.Name("events")).
+		EventTimeMillis(eventTime, stream.Ascending().PerRecord()).
+		Map(clickOfPane).
+		KeyBy(userOf).
+		Handle(stream.Handler[int64, timerState, click, window.Result[int64, int64]]{
+			OnRecord: func(c *stream.Ctx[int64], s *timerState, v click, _ *stream.Emitter[window.Result[int64, int64]]) error {
+				if s.Count == 0 {
+					s.Start = v.At - (v.At-firstMillis)%windowMillis
+					c.EventTimer(window.Millis(s.Start + windowMillis - 1))
+				}
+				s.Count++
+				return nil
+			},
+			OnTimer: func(c *stream.Ctx[int64], s *timerState, _ stream.Timer, out *stream.Emitter[window.Result[int64, int64]]) error {
+				w := window.Window{Start: window.Millis(s.Start), End: window.Millis(s.Start + windowMillis)}
+				out.Emit(window.Result[int64, int64]{Key: c.Key(), Window: w, Value: s.Count})
+				c.Clear()
+				return nil
+			},
+		}, stream.Name("clicks")).
+		To(out, stream.Name("tally"))
+	return p
+}
+
+func tumblingContest() *contest {
+	n := scaled(paneRecords)
+	c := newCounter(paneKeys)
+	return &contest{
+		name: "TumblingPane",
+		contestants: []contestant{
+			{name: "loop", run: func() (int, uint64, error) { return floorWindow(n, paneKeys, c) }},
+			{name: "panes", run: counting(n, clickOfPane, 1, 0)},
+			{name: "timers", run: func() (int, uint64, error) {
+				out := newCount()
+				if err := execute(timerJob(n, out), 1, 0); err != nil {
+					return 0, 0, err
+				}
+				_, sum := out.total()
+				return n, sum, nil
+			}},
+		},
+		rows: func(m measured) []row {
+			return []row{
+				versus(m, "TumblingPane", "panes", "loop", 1.5),
+				versus(m, "TumblingPane to a timer per key", "panes", "timers", 0.15),
+			}
+		},
+	}
+}
+
+const (
+	slidingKeys     = 10_000
+	slidingPerMilli = 200
+	slidingSeconds  = 60
+	slidingRecords  = 16_000_000
+)
+
+func makeSliding(i uint64, e *event) {
+	e.Session = scramble(i)
+	e.At = firstMillis + int64(i/slidingPerMilli)
+	e.Amount = 1
+}
+
+func clickOfSliding(e event) click { return click{User: below(e.Session, slidingKeys), At: e.At} }
+
+// slidingJob counts over 60 seconds, every second. With inverse false the count
+// is an aggregate that cannot be taken out again.
+func slidingJob(n int, inverse bool, out *tally[window.Result[int64, int64]]) *stream.Pipeline {
+	p := stream.New("bench-sliding")
+	w := p.From(gen.Into(uint64(n), makeSliding), stream.Name("events")).
+		EventTimeMillis(eventTime, watermarks()).
+		Map(clickOfSliding).
+		KeyBy(userOf).
+		Window(window.Sliding(slidingSeconds*time.Second, time.Second))
+	if inverse {
+		w.Count(stream.Name("clicks")).To(out, stream.Name("tally"))
+		return p
+	}
+	a := agg.Count[click]()
+	a.Sub = nil
+	w.Aggregate(a, stream.Name("clicks")).To(out, stream.Name("tally"))
+	return p
+}
+
+// naiveSliding updates each of the 60 windows of a record: one table of counts by
+// user, as dense as can be, for each open window.
+func naiveSliding(n int) (int, uint64, error) {
+	var open [slidingSeconds][slidingKeys]int32
+	out := newCount()
+	w := &tallyWriter[window.Result[int64, int64]]{tally: out, sum: out.sum}
+	var r window.Result[int64, int64]
+	fire := func(end int64) {
+		counts := &open[end%slidingSeconds]
+		r.Window = window.Window{Start: window.Millis((end - slidingSeconds) * 1000), End: window.Millis(end * 1000)}
+		for k, c := range counts {
+			if c != 0 {
+				r.Key, r.Value = int64(k), int64(c)
+				_ = w.Write(&r, end*1000-1)
+			}
+		}
+		clear(counts[:])
+	}
+	second := int64(firstMillis / 1000)
+	var e event
+	for i := range uint64(n) {
+		makeSliding(i, &e)
+		k := clickOfSliding(e)
+		for k.At/1000 > second {
+			second++
+			fire(second)
+		}
+		for j := range open {
+			open[j][k.User]++
+		}
+	}
+	for range slidingSeconds {
+		second++
+		fire(second)
+	}
+	return n, w.checksum, nil
+}
+
+func slidingContest() *contest {
+	n := scaled(slidingRecords)
+	job := func(inverse bool) func() (int, uint64, error) {
+		return func() (int, uint64, error) {
+			out := newCount()
+			if err := execute(slidingJob(n, inverse, out), 1, 0); err != nil {
+				return 0, 0, err
+			}
+			_, sum := out.total()
+			return n, sum, nil
+		}
+	}
+	return &contest{
+		name: "Sliding60",
+		contestants: []contestant{
+			{name: "job", run: job(true)},
+			{name: "job without inverse", run: job(false)},
+			{name: "one update per window", run: func() (int, uint64, error) { return naiveSliding(n) }},
+		},
+		rows: func(m measured) []row {
+			return []row{
+				versus(m, "Sliding60", "job", "one update per window", 0.05),
+				versus(m, "Sliding60 without inverse", "job without inverse", "one update per window", 0.05),
+			}
+		},
+	}
+}
