@@ -98,11 +98,29 @@ func (jm *JobMaster) tasksChanged() {
 	for _, s := range jm.exec.order {
 		t := jm.exec.tasks[s]
 		tasks = append(tasks, checkpoint.Task{
-			Attempt: t.attempt, Trigger: jm.cfg.Plan.Vertices[s.Vertex].Source,
+			Attempt: t.attempt, Trigger: jm.triggered(s),
 			Running: t.state == rpc.Running, Finished: t.state == rpc.Finished,
 		})
 	}
 	jm.step(checkpoint.TasksChanged{At: jm.now(), Tasks: tasks})
+}
+
+// triggered reports whether a subtask is told of a checkpoint by message, because no
+// barrier reaches it: a source, and a task behind which nobody runs any more
+// (specification 3.8). Without the latter a task that missed its last notification
+// would wait for ever when its sources have finished.
+func (jm *JobMaster) triggered(s ident.SubtaskID) bool {
+	p := jm.cfg.Plan
+	for _, x := range p.Vertices[s.Vertex].In {
+		ex := &p.Exchanges[x]
+		for i := range int32(p.Vertices[ex.From].Parallelism) {
+			connected := !ex.Pointwise || i == s.Index
+			if connected && jm.exec.tasks[ident.SubtaskID{Vertex: ex.From, Index: i}].state != rpc.Finished {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // record finds the present attempt a message is from; nil for messages of the
