@@ -340,3 +340,45 @@ func TestAHashOfAnotherSubtaskPanicsWithItsGroup(t *testing.T) {
 		}()
 	}
 }
+
+func TestMisuseOfATablePanicsWithTheNameOfTheState(t *testing.T) {
+	a := NewArena()
+	defer a.Close()
+	k := uint64(1)
+	closed := newTable(t, a, uintConfig())
+	closed.Upsert(&k, mix(k))
+	closed.Close()
+	// Different keys, one hash, one encoding: a codec that leaves a field out.
+	cfg := uintConfig()
+	cfg.Hash = func(*uint64) uint64 { return 0 }
+	cfg.Key.Append = func(b []byte, _ *uint64) []byte { return append(b, 0) }
+	forgetful := newTable(t, a, cfg)
+	for name, c := range map[string]struct {
+		misuse func()
+		want   []string
+	}{
+		"resolve after close": {func() { closed.Resolve([]uint64{k}, []uint64{mix(k)}, make([]*uint64, 1)) }, []string{`"count"`, "after Close"}},
+		"upsert after close":  {func() { closed.Upsert(&k, mix(k)) }, []string{`"count"`, "after Close"}},
+		"get after close":     {func() { closed.Get(&k, mix(k)) }, []string{`"count"`, "after Close"}},
+		"delete after close":  {func() { closed.Delete(&k, mix(k)) }, []string{`"count"`, "after Close"}},
+		"codec without a field": {func() {
+			for n := range uint64(10_000) {
+				forgetful.Upsert(&n, 0)
+			}
+		}, []string{`"count"`, "uint64", "same encoding"}},
+	} {
+		func() {
+			defer func() {
+				text := fmt.Sprint(recover())
+				for _, w := range c.want {
+					if !strings.Contains(text, w) {
+						t.Errorf("%s: %q does not say %q", name, text, w)
+					}
+				}
+			}()
+			c.misuse()
+			t.Errorf("%s does not panic", name)
+		}()
+	}
+	forgetful.Close()
+}
