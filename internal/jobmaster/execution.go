@@ -297,7 +297,7 @@ func (jm *JobMaster) finalCheckpoint() {
 		}
 		if err == nil {
 			// Behind the notifications of this checkpoint, by which sinks commit.
-			jm.post(jm.finishTasks)
+			jm.post(func() { jm.finishTasks(jm.coord.LatestCompleted()) })
 			return
 		}
 		jm.wg.Go(func() {
@@ -315,9 +315,9 @@ func (jm *JobMaster) finalCheckpoint() {
 }
 
 // finishTasks lets every task end: the final checkpoint is complete.
-func (jm *JobMaster) finishTasks() {
+func (jm *JobMaster) finishTasks(id ident.CheckpointID) {
 	for _, s := range jm.exec.order {
-		jm.tm.Finish(rpc.Finish{Token: jm.token, Attempt: jm.exec.tasks[s].attempt})
+		jm.tm.Finish(rpc.Finish{Token: jm.token, Attempt: jm.exec.tasks[s].attempt, Checkpoint: id})
 	}
 }
 

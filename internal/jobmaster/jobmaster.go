@@ -193,6 +193,9 @@ func (jm *JobMaster) end(status checkpoint.JobStatus, err error) {
 	jm.maybeClose()
 }
 
+// endRetries is how often the last entry of the log is tried again.
+const endRetries = 5
+
 // maybeClose ends the job when all its tasks have: first the log says how it
 // ended, then the coordinator closes and deletes what need not be kept. In the
 // other order a crash in between would leave a finished job without checkpoints,
@@ -214,7 +217,19 @@ func (jm *JobMaster) maybeClose() {
 	case checkpoint.JobFailed:
 		stopped.Status, stopped.Message = joblog.Failed, fmt.Sprint(e.err)
 	}
-	jm.log(func(l *joblog.Log) error { return l.Append(jm.ctx, stopped) }, func(err error) {
+	jm.log(func(l *joblog.Log) error {
+		// A job that has done everything does not fail for one bad write.
+		err := l.Append(jm.ctx, stopped)
+		for try := 0; try < endRetries && err != nil && !errors.Is(err, joblog.ErrDeposed); try++ {
+			select {
+			case <-jm.cfg.Env.Clock.After(finalRetry):
+				err = l.Append(jm.ctx, stopped)
+			case <-jm.ctx.Done():
+				return err
+			}
+		}
+		return err
+	}, func(err error) {
 		e.logged = true
 		if err != nil {
 			e.err = errors.Join(e.err, fmt.Errorf("job log: write how the job ended: %w", err))
