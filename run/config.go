@@ -81,9 +81,9 @@ const (
 
 // Restore says where a run starts: [Latest], [None], or the path of another job's
 // state directory. A path starts the job from the latest checkpoint there, which
-// is copied; the other directory is only read. It is for a job that has no
-// checkpoint of its own yet, and an error for others: a second start with the same
-// path would throw away what the first has done. The other job should be stopped:
+// is copied; the other directory is only read. It is for the first start: a job that
+// has a checkpoint of its own continues from that and logs a warning, so that
+// whatever restarts the program may keep its flags. The other job should be stopped:
 // if it goes on, both write the results that follow that checkpoint.
 type Restore string
 

@@ -251,13 +251,17 @@ func TestGroupsOfHashRangesPartitionAllHashes(t *testing.T) {
 	}
 }
 
-func TestS297StateOfAnotherTypeIsRefusedBeforeAnythingIsRead(t *testing.T) {
+func TestS294S297StateOfTheSameTypeIsRestoredAndOfAnotherTypeIsRefusedBeforeAnythingIsRead(t *testing.T) {
 	a := NewArena()
 	defer a.Close()
 	tab := newTable(t, a, uintConfig())
 	k := uint64(1)
 	tab.Upsert(&k, mix(k))
 	r := writeSegment(t, tab.Snapshot(countID))
+	same := newTable(t, a, uintConfig())
+	if err := same.Restore(r, countID); err != nil || same.Get(&k, mix(k)) == nil {
+		t.Errorf("state of the same type: %v, %d entries", err, same.Len())
+	}
 	cfg := uintConfig()
 	cfg.Value.Schema = "float64"
 	other := newTable(t, a, cfg)
