@@ -64,6 +64,27 @@ type port[K, T any] struct {
 	open *batch.Batch[K, T]
 	free chan *batch.Batch[K, T]
 	made int // batches in existence; invariant: made <= credits+overdraft
+
+	// Keyed edges: the columns of open at full length, of which n records are in
+	// use. Storing at an index is half the work of appending, which writes a
+	// length per column. open itself learns its lengths from settle.
+	n  int
+	k  []K
+	h  []uint64
+	ts []int64
+	v  []T // nil: the edge has no values
+}
+
+// settle gives the open batch of a keyed edge the lengths of its columns.
+func (p *port[K, T]) settle() {
+	if p.k == nil {
+		return
+	}
+	b := p.open
+	b.K, b.H, b.Ts = p.k[:p.n], p.h[:p.n], p.ts[:p.n]
+	if p.v != nil {
+		b.V = p.v[:p.n]
+	}
 }
 
 // NewWriter makes the writer of an edge to the given channels.
@@ -110,10 +131,18 @@ func (w *Writer[K, T]) batchFor(p *port[K, T]) *batch.Batch[K, T] {
 	if w.opened == 0 {
 		w.opened = *w.task.NowNanos
 	}
+	if b := p.open; w.shape.Keyed {
+		full := w.shape.Limit
+		p.n, p.k, p.h, p.ts = 0, b.K[:full], b.H[:full], b.Ts[:full]
+		if w.shape.Values {
+			p.v = b.V[:full]
+		}
+	}
 	return p.open
 }
 
 func (w *Writer[K, T]) send(p *port[K, T]) {
+	p.settle()
 	b := p.open
 	p.open = nil
 	p.ch.Send(batch.Element{Kind: batch.KindRecords, Records: b})
@@ -148,7 +177,10 @@ func (w *Writer[K, T]) Event(e batch.Element) {
 
 func (w *Writer[K, T]) Watermark(ts int64) {
 	for i := range w.ports {
-		w.batchFor(&w.ports[i]).AddMark(ts)
+		p := &w.ports[i]
+		b := w.batchFor(p)
+		p.settle() // the mark goes to the end
+		b.AddMark(ts)
 	}
 }
 
@@ -214,7 +246,6 @@ func (w *Writer[K, T]) Partition(keys Keys[K, T], bad func(v *T, err error)) fun
 	k := new(K) // one for all records: a local would be allocated for each
 	key, hash, check := keys.Key, keys.Hash, keys.Check
 	groups, target, ports := uint64(keys.MaxParallelism), keys.Target, w.ports
-	values := w.shape.Values
 	return func(v *T, ts int64) {
 		key(v, k)
 		if check != nil {
@@ -226,17 +257,16 @@ func (w *Writer[K, T]) Partition(keys Keys[K, T], bad func(v *T, err error)) fun
 		h := hash(k)
 		group, _ := bits.Mul64(h, groups)
 		p := &ports[target[group]]
-		b := p.open
-		if b == nil {
-			b = w.batchFor(p)
+		if p.open == nil {
+			w.batchFor(p)
 		}
-		b.K = append(b.K, *k)
-		b.H = append(b.H, h)
-		b.Ts = append(b.Ts, ts)
-		if values {
-			b.V = append(b.V, *v)
+		n := p.n
+		p.k[n], p.h[n], p.ts[n] = *k, h, ts
+		if p.v != nil {
+			p.v[n] = *v
 		}
-		if len(b.Ts) >= b.Limit {
+		p.n = n + 1
+		if n+1 >= len(p.k) {
 			w.send(p)
 		}
 	}
