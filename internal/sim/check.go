@@ -127,6 +127,19 @@ func (w *world) checkObjects(c *cut) {
 	}
 }
 
+// stored reports whether all objects of a checkpoint are there.
+func (w *world) stored(c *cut) bool {
+	if !w.store[c.object].there {
+		return false
+	}
+	for _, s := range c.states {
+		if !w.store[s.object].there {
+			return false
+		}
+	}
+	return true
+}
+
 // checkCommitted: a job that is to be called finished has all its output visible.
 func (w *world) checkCommitted() {
 	sink := &w.g.vertices[w.g.sinkOf()]

@@ -156,7 +156,9 @@ func (jm *jobMaster) taskStateChanged(token ident.FencingToken, a ident.AttemptI
 	if r == nil || r.state >= finished {
 		return
 	}
-	jm.w.say("jm%d hears: task %v is %v", jm.n, a, [...]string{"deploying", "running", "finished", "gone"}[s])
+	if jm.w.tracing {
+		jm.w.say("jm%d hears: task %v is %v", jm.n, a, [...]string{"deploying", "running", "finished", "gone"}[s])
+	}
 	if s == gone {
 		jm.fail()
 	}
@@ -246,6 +248,11 @@ func (jm *jobMaster) restoreFrom(id ident.CheckpointID) {
 		}
 		if id != 0 && jm.restore == nil {
 			w.violate("I5", "restore from checkpoint %d, which is not in the log", id)
+			return
+		}
+		if jm.token < w.log.token && jm.restore != nil && !w.stored(jm.restore) {
+			// Its successor has deleted it. The log tells who leads, not this.
+			jm.maybeRestart()
 			return
 		}
 		jm.startEnumerators()

@@ -109,7 +109,7 @@ const (
 var bugNames = [bugs]string{
 	"none", "notify before durable", "id reuse after a crash", "unblock before perform", "ack of an aborted part kept",
 	"commit before completion", "barrier after snapshot", "restore of an older checkpoint", "forgetting a split",
-	"gateway stays open", "overlapping checkpoints at one gateway", "no commit after restore", "no fencing of attempts",
+	"gateway stays open", "overlapping checkpoints at one gateway", "no commit after restore", "no fencing of a deposed leader",
 	"no blocking", "unknown taken for failed", "commit not idempotent", "finish without its checkpoint", "objects deleted before the log entry",
 	"checkpoints while tasks finish",
 }

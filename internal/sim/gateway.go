@@ -124,11 +124,18 @@ func (jm *jobMaster) snapshotCoordinators(id ident.CheckpointID) {
 			}
 		}
 	}
-	e := checkpoint.CoordinatorsSnapshotted{At: jm.now(), ID: id}
-	if w.fault(refuseSnapshot) {
-		e.Err = errors.New("enumerator")
+	answer := func() {
+		e := checkpoint.CoordinatorsSnapshotted{At: jm.now(), ID: id}
+		if w.fault(refuseSnapshot) {
+			e.Err = errors.New("enumerator")
+		}
+		jm.step(e)
 	}
-	jm.step(e)
+	if w.chance(0.5) { // enumerators may take their time
+		jm.later(w.micros(100, 10_000), answer)
+		return
+	}
+	answer()
 }
 
 // maybeSnapshot goes on with a snapshot that waited for gateways.

@@ -168,7 +168,9 @@ func (jm *jobMaster) step(ev checkpoint.Event) {
 	for len(jm.events) > 0 && jm.w.err == nil {
 		ev := jm.events[0]
 		jm.events = jm.events[1:]
-		jm.w.say("jm%d > %v", jm.n, ev)
+		if jm.w.tracing {
+			jm.w.say("jm%d > %v", jm.n, ev)
+		}
 		jm.actions = jm.coord.Step(jm.actions[:0], ev)
 		jm.w.note('J', uint64(jm.n), uint64(len(jm.actions)))
 		if err := jm.ledger.Observe(ev, jm.actions); err != nil {
@@ -178,7 +180,9 @@ func (jm *jobMaster) step(ev checkpoint.Event) {
 			jm.w.violate("coordinator", "jobmaster %d: %v", jm.n, err)
 		}
 		for _, a := range jm.actions {
-			jm.w.say("jm%d     %v", jm.n, a)
+			if jm.w.tracing {
+				jm.w.say("jm%d     %v", jm.n, a)
+			}
 			jm.act(a)
 		}
 	}

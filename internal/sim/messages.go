@@ -90,13 +90,6 @@ func (t *task) acknowledge(id ident.CheckpointID, s *state) {
 	jm, token, a := t.jm, t.token, t.attempt
 	t.w.anyWay(func() {
 		jm.run(func() {
-			if jm.w.bug == noFencing { // taken for one of the present attempt
-				now := a
-				now.Attempt = jm.exec.attempt
-				jm.lastAck = s
-				jm.step(checkpoint.Acked{At: jm.now(), ID: id, Attempt: now})
-				return
-			}
 			if token != jm.token {
 				return
 			}

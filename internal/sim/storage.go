@@ -34,7 +34,7 @@ func (w *world) decide() {
 func (w *world) put(token ident.FencingToken, apply func()) checkpoint.Outcome {
 	w.decide()
 	switch {
-	case token < w.log.token:
+	case token < w.log.token && w.bug != noFencing:
 		return checkpoint.Deposed
 	case w.fault(failLog):
 		return checkpoint.Failed

@@ -185,14 +185,18 @@ func (t *task) align(ev barrier.Event) {
 	if t.aligner == nil || t.over {
 		return
 	}
-	t.w.say("%v > %v", t.attempt, ev)
+	if t.w.tracing {
+		t.w.say("%v > %v", t.attempt, ev)
+	}
 	actions := t.aligner.Step(nil, ev)
 	t.w.note('A', uint64(t.attempt.Subtask.Vertex)<<8|uint64(t.attempt.Subtask.Index), uint64(len(actions)))
 	for _, a := range actions {
 		if t.over {
 			return
 		}
-		t.w.say("%v     %v", t.attempt, a)
+		if t.w.tracing {
+			t.w.say("%v     %v", t.attempt, a)
+		}
 		switch a := a.(type) {
 		case barrier.Block:
 			if t.w.bug != noBlocking {
@@ -225,10 +229,14 @@ func (t *task) block(c ident.ChannelID, on bool) {
 // step steps the core of the task's checkpoints and carries out what it says.
 func (t *task) step(ev barrier.TaskEvent) {
 	actions := t.snaps.Step(nil, ev)
-	t.w.say("%v > %v", t.attempt, ev)
+	if t.w.tracing {
+		t.w.say("%v > %v", t.attempt, ev)
+	}
 	t.w.note('T', uint64(t.attempt.Subtask.Vertex)<<8|uint64(t.attempt.Subtask.Index), uint64(len(actions)))
 	for _, a := range actions {
-		t.w.say("%v     %v", t.attempt, a)
+		if t.w.tracing {
+			t.w.say("%v     %v", t.attempt, a)
+		}
 		if !t.act(a) {
 			return
 		}

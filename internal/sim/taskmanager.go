@@ -45,7 +45,7 @@ func (tm *taskManager) forget() {
 // with runs do in a task that lives here; false: it does not.
 func (tm *taskManager) with(token ident.FencingToken, a ident.AttemptID, do func(*task)) bool {
 	t := tm.tasks[taskKey{token, a}]
-	if t == nil || t.over || token < tm.token && tm.w.bug != noFencing {
+	if t == nil || t.over || token < tm.token {
 		return false
 	}
 	do(t)
