@@ -164,7 +164,6 @@ func (jm *jobMaster) deleteCompleted(id ident.CheckpointID) {
 	w := jm.w
 	i := slices.IndexFunc(jm.complete, func(c *cut) bool { return c.id == id })
 	c := jm.complete[i]
-	jm.complete = slices.Delete(jm.complete, i, i+1)
 	objects := func() {
 		for _, s := range c.states {
 			w.remove(s.object)
@@ -177,6 +176,9 @@ func (jm *jobMaster) deleteCompleted(id ident.CheckpointID) {
 	jm.logPut(func() { w.removed(id) }, func(o checkpoint.Outcome) {
 		e := checkpoint.Deleted{At: jm.now(), ID: id}
 		if o == checkpoint.OK {
+			// Not before the log says so: until then a late repetition of an
+			// acknowledgement must find that its objects belong to somebody.
+			jm.complete = slices.DeleteFunc(jm.complete, func(c *cut) bool { return c.id == id })
 			objects()
 		} else {
 			e.Err = errStorage

@@ -36,6 +36,7 @@ type jobMaster struct {
 	requests map[checkpoint.RequestID]func(ok bool)
 	lastReq  checkpoint.RequestID
 	complete []*cut // retained, as far as this process knows
+	saved    []*cut // savepoints of this process
 	restore  *cut
 	links    []link             // to each TaskManager
 	waiting  ident.CheckpointID // its snapshot of the enumerators waits for gateways
@@ -141,7 +142,8 @@ func (jm *jobMaster) sweep() {
 	w := jm.w
 	for n := range w.store {
 		o := &w.store[n]
-		if o.there && o.id < w.log.nextID && !slices.ContainsFunc(w.log.completed, func(c *cut) bool { return c.uses(n) }) {
+		used := func(c *cut) bool { return c.uses(n) }
+		if o.there && o.id < w.log.nextID && !slices.ContainsFunc(w.log.completed, used) && !slices.ContainsFunc(w.saved, used) {
 			w.remove(n)
 		}
 	}
@@ -219,7 +221,8 @@ func (jm *jobMaster) act(a checkpoint.Action) {
 			return
 		}
 		// One that was delivered twice may name what a completed one owns.
-		if !slices.ContainsFunc(jm.complete, func(c *cut) bool { return c.id == a.ID }) {
+		is := func(c *cut) bool { return c.id == a.ID }
+		if !slices.ContainsFunc(jm.complete, is) && !slices.ContainsFunc(jm.saved, is) {
 			w.remove(jm.lastAck.object)
 		}
 	case *checkpoint.WriteManifest:
@@ -260,7 +263,13 @@ func (jm *jobMaster) act(a checkpoint.Action) {
 		delete(jm.timers, a.Timer)
 	case *checkpoint.Resolve:
 		if a.Reason == checkpoint.ReasonNone && a.Kind == checkpoint.Savepoint {
+			// Nobody is notified of a savepoint: this is its end.
+			c := jm.held[a.ID].cut
+			jm.saved = append(jm.saved, c)
+			w.saved = append(w.saved, c)
+			w.checkObjects(c)
 			delete(jm.held, a.ID)
+			jm.reopen(a.ID)
 			w.seen[seenSavepoints]++
 		}
 		if done := jm.requests[a.Request]; done != nil {

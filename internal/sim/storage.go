@@ -140,6 +140,11 @@ func (w *world) remove(n int) {
 			w.violate("I5", "object %d of checkpoint %d, which is completed, is deleted", n, c.id)
 		}
 	}
+	for _, c := range w.saved {
+		if c.uses(n) {
+			w.violate("I5", "object %d of savepoint %d is deleted", n, c.id)
+		}
+	}
 }
 
 func (c *cut) uses(n int) bool {

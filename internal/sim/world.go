@@ -33,15 +33,15 @@ type world struct {
 	tracing bool
 	trace   []string
 
-	g      *graph
-	log    jobLog
-	store  []object
-	sink   external
-	jms    []*jobMaster // the last one leads, if it is alive
-	tms    []*taskManager
-	done   bool // the log says FINISHED
-	seen   [seenKinds]int
-	maxCfg int
+	g     *graph
+	log   jobLog
+	store []object
+	saved []*cut // savepoints: the user's, kept for ever
+	sink  external
+	jms   []*jobMaster // the last one leads, if it is alive
+	tms   []*taskManager
+	done  bool // the log says FINISHED
+	seen  [seenKinds]int
 }
 
 type item struct {
