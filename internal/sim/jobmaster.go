@@ -137,13 +137,15 @@ func (jm *jobMaster) claim() {
 	jm.deploy()
 }
 
-// sweep deletes what earlier processes left behind.
+// sweep deletes what earlier processes left behind, but not what was written for a
+// savepoint. Those are in no log, so a leader that does not know yet that it is
+// deposed may still complete one and hand it to its user.
 func (jm *jobMaster) sweep() {
 	w := jm.w
 	for n := range w.store {
 		o := &w.store[n]
 		used := func(c *cut) bool { return c.uses(n) }
-		if o.there && o.id < w.log.nextID && !slices.ContainsFunc(w.log.completed, used) && !slices.ContainsFunc(w.saved, used) {
+		if o.there && o.id < w.log.nextID && !w.forUser[o.id] && !slices.ContainsFunc(w.log.completed, used) {
 			w.remove(n)
 		}
 	}
@@ -204,6 +206,9 @@ func (jm *jobMaster) act(a checkpoint.Action) {
 	case *checkpoint.ReserveIDs:
 		jm.reserve(a.Count)
 	case *checkpoint.SnapshotCoordinators:
+		if a.Kind == checkpoint.Savepoint {
+			w.forUser[a.ID] = true
+		}
 		jm.snapshotCoordinators(a.ID)
 	case *checkpoint.DiscardCoordinators:
 		if h := jm.held[a.ID]; h != nil {

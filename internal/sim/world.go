@@ -177,6 +177,7 @@ func newWorld(seed uint64, b bug) *world {
 		w.tms = append(w.tms, &taskManager{w: w, n: i, tasks: map[taskKey]*task{}})
 	}
 	w.log.nextID = 1
+	w.forUser = map[ident.CheckpointID]bool{}
 	return w
 }
 
