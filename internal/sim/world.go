@@ -37,11 +37,14 @@ type world struct {
 	log   jobLog
 	store []object
 	saved []*cut // savepoints: the user's, kept for ever
-	sink  external
-	jms   []*jobMaster // the last one leads, if it is alive
-	tms   []*taskManager
-	done  bool // the log says FINISHED
-	seen  [seenKinds]int
+	// forUser are the ids of savepoints: what is written for them has a place of
+	// its own. It is looked up only, so its order reaches nothing.
+	forUser map[ident.CheckpointID]bool
+	sink    external
+	jms     []*jobMaster // the last one leads, if it is alive
+	tms     []*taskManager
+	done    bool // the log says FINISHED
+	seen    [seenKinds]int
 }
 
 type item struct {
