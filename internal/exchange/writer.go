@@ -65,23 +65,22 @@ type port[K, T any] struct {
 	free chan *batch.Batch[K, T]
 	made int // batches in existence; invariant: made <= credits+overdraft
 
-	// Keyed edges: the columns of open at full length, of which n records are in
-	// use. Storing at an index is half the work of appending, which writes a
+	// The columns of open at full length, of which n records are in use. Storing at an index is half the work of appending, which writes a
 	// length per column. open itself learns its lengths from settle.
 	n  int
-	k  []K
-	h  []uint64
 	ts []int64
 	v  []T // nil: the edge has no values
+	k  []K // nil: the edge has no keys
+	h  []uint64
 }
 
-// settle gives the open batch of a keyed edge the lengths of its columns.
+// settle gives the open batch the lengths of its columns.
 func (p *port[K, T]) settle() {
-	if p.k == nil {
-		return
-	}
 	b := p.open
-	b.K, b.H, b.Ts = p.k[:p.n], p.h[:p.n], p.ts[:p.n]
+	b.Ts = p.ts[:p.n]
+	if p.k != nil {
+		b.K, b.H = p.k[:p.n], p.h[:p.n]
+	}
 	if p.v != nil {
 		b.V = p.v[:p.n]
 	}
@@ -131,12 +130,13 @@ func (w *Writer[K, T]) batchFor(p *port[K, T]) *batch.Batch[K, T] {
 	if w.opened == 0 {
 		w.opened = *w.task.NowNanos
 	}
-	if b := p.open; w.shape.Keyed {
-		full := w.shape.Limit
-		p.n, p.k, p.h, p.ts = 0, b.K[:full], b.H[:full], b.Ts[:full]
-		if w.shape.Values {
-			p.v = b.V[:full]
-		}
+	b, full := p.open, w.shape.Limit
+	p.n, p.ts = 0, b.Ts[:full]
+	if w.shape.Keyed {
+		p.k, p.h = b.K[:full], b.H[:full]
+	}
+	if w.shape.Values {
+		p.v = b.V[:full]
 	}
 	return p.open
 }
@@ -186,13 +186,13 @@ func (w *Writer[K, T]) Watermark(ts int64) {
 
 // put appends an unkeyed record to a port.
 func (w *Writer[K, T]) put(p *port[K, T], v *T, ts int64) {
-	b := p.open
-	if b == nil {
-		b = w.batchFor(p)
+	if p.open == nil {
+		w.batchFor(p)
 	}
-	b.V = append(b.V, *v)
-	b.Ts = append(b.Ts, ts)
-	if len(b.Ts) >= b.Limit {
+	n := p.n
+	p.ts[n], p.v[n] = ts, *v
+	p.n = n + 1
+	if n+1 >= len(p.ts) {
 		w.send(p)
 	}
 }
