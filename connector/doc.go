@@ -50,21 +50,21 @@
 // makes them visible once that checkpoint is complete, and again after a restore.
 // The example of [CommittingSink] is a complete one, to copy.
 //
-//	Write Write Write  Flush Prepare(7)  Snapshot   Write ...
-//	                         |
-//	                         +--> checkpoint 7 complete --> Commit(7)   again, if in doubt
-//	                         +--> checkpoint 7 failed   --> Commit(8) has it too
-//	                         +--> process killed        --> Commit at the restore, or Sweep
+//		Write Write Write  Flush Prepare(7)  Snapshot   Write ...
+//		                         |
+//		                         +--> checkpoint 7 complete --> Commit(7)   again, if in doubt
+//		                         +--> checkpoint 7 failed   --> Commit(8) has it too
+//		                         +--> process killed        --> Commit at the restore, or Sweep
 //
-//   - Commit is idempotent. A killed process may have committed and not have
-//     heard of it.
-//   - Names of transactions are made of job, operator, subtask, attempt and
-//     checkpoint. An attempt number never comes back, so an old transaction is
-//     never taken for a new one.
-//   - Sweep removes what was prepared for checkpoints that never completed, of
-//     all subtasks that this committer stands for.
-//   - A transaction must be able to wait: checkpoint interval, plus the time the
-//     job may be down.
+//	  - Commit is idempotent. A killed process may have committed and not have
+//	    heard of it.
+//	  - Names of transactions are made of job, operator, subtask, attempt and
+//	    checkpoint. An attempt number never comes back, so an old transaction is
+//	    never taken for a new one.
+//	  - Sweep removes what was prepared for checkpoints that never completed, of
+//	    all subtasks that this committer stands for.
+//	  - A transaction must be able to wait: checkpoint interval, plus the time the
+//	    job may be down.
 //
 // # Threads
 //

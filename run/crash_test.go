@@ -233,4 +233,4 @@ func TestS414AJobKilledAtAnyFileOperationLosesAndDoublesNothing(t *testing.T) {
 }
 
 // crashLives bounds the number of kills, so that the test takes seconds.
-const crashLives = 120
+const crashLives = 60

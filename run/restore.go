@@ -44,7 +44,10 @@ func (b *beginning) decide(ctx context.Context) (*plan.Plan, *jobmaster.Restore,
 		return pl, nil, err
 	case b.cfg.Restore != Latest:
 		if ok {
-			return nil, nil, fmt.Errorf("restore from %q: this job has checkpoint %d of its own already: leave -restore out to continue from that, or give another -state directory", b.cfg.Restore, latest.Checkpoint)
+			// Whatever starts the program again after a crash uses the same
+			// flags: the job's own progress wins, or it would be thrown away.
+			b.cfg.Log.Warn("the job continues from its own checkpoint; the one to start from was for its first start only", "checkpoint", latest.Checkpoint, "restore", b.cfg.Restore)
+			break
 		}
 		var err error
 		if latest, err = b.adopt(ctx, string(b.cfg.Restore)); err != nil {

@@ -124,20 +124,16 @@ func TestRestoringFromAPathFailsInOneClearSentenceAndChangesNothing(t *testing.T
 			rewrite(t, name, b)
 		}
 	}
-	own := t.TempDir()
-	ownOut, ownLast := interrupted(t, own, "count")
-
 	for name, c := range map[string]struct {
-		state, path string
-		words       []string
-		build       func(*held[reading]) *stream.Pipeline
+		path  string
+		words []string
+		build func(*held[reading]) *stream.Pipeline
 	}{
-		"a word misspelled":           {path: "lastest", words: []string{`"lastest"`, "no such directory", `"latest"`, `"none"`}},
-		"a file":                      {path: objectsIn(t, theirs)[0], words: []string{"no such directory"}},
-		"an empty directory":          {path: t.TempDir(), words: []string{"no job in this directory"}},
-		"a job that finished":         {path: finished, words: []string{`job "count" has no checkpoint there`, "finished"}},
-		"a damaged object":            {path: damaged, words: []string{"corrupt", "chk/"}},
-		"a job that has a checkpoint": {state: own, path: theirs, words: []string{"of its own", "leave -restore out"}},
+		"a word misspelled":   {path: "lastest", words: []string{`"lastest"`, "no such directory", `"latest"`, `"none"`}},
+		"a file":              {path: objectsIn(t, theirs)[0], words: []string{"no such directory"}},
+		"an empty directory":  {path: t.TempDir(), words: []string{"no job in this directory"}},
+		"a job that finished": {path: finished, words: []string{`job "count" has no checkpoint there`, "finished"}},
+		"a damaged object":    {path: damaged, words: []string{"corrupt", "chk/"}},
 		"another program": {path: theirs, words: []string{`"count"`, "allow"}, build: func(source *held[reading]) *stream.Pipeline {
 			p := stream.New("count")
 			p.From(source, stream.Name("readings")).To(collect.New[reading]().Sink(), stream.Name("out"))
@@ -145,10 +141,7 @@ func TestRestoringFromAPathFailsInOneClearSentenceAndChangesNothing(t *testing.T
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			state := c.state
-			if state == "" {
-				state = t.TempDir()
-			}
+			state := t.TempDir()
 			source := hold(paddedNumbers, readingOf).upTo(paddedNumbers)
 			p := paddedJob("count", source, toCollector(collect.New[tallied]()))
 			if c.build != nil {
@@ -160,16 +153,25 @@ func TestRestoringFromAPathFailsInOneClearSentenceAndChangesNothing(t *testing.T
 			if err != nil && strings.Contains(err.Error(), "\n") {
 				t.Errorf("the error is not one line: %v", err)
 			}
-			if c.state == "" {
-				if left := objectsIn(t, state); len(left) > 0 {
-					t.Errorf("the failed start left %v", left)
-				}
-				continued(t, run.Config{StateDir: state}, "count", collect.New[tallied]()).finished()
+			if left := objectsIn(t, state); len(left) > 0 {
+				t.Errorf("the failed start left %v", left)
 			}
+			continued(t, run.Config{StateDir: state}, "count", collect.New[tallied]()).finished()
 		})
 	}
 	unharmed(t, theirs, out, last)
-	unharmed(t, own, ownOut, ownLast)
+}
+
+func TestS139AJobThatHasACheckpointOfItsOwnGoesOnFromThat(t *testing.T) {
+	theirs := t.TempDir()
+	interrupted(t, theirs, "count")
+	own := t.TempDir()
+	out, last := interrupted(t, own, "count")
+	j := continued(t, run.Config{StateDir: own, Restore: run.Restore(theirs)}, "count", out).finished()
+	if r := eventsOf[run.Restoring](j)[0]; uint64(r.Checkpoint) != last {
+		t.Errorf("restored checkpoint %d, want %d", r.Checkpoint, last)
+	}
+	checkCounts(t, paddedNumbers, out.Values())
 }
 
 func TestAJobInMemoryStartsFromADirectory(t *testing.T) {

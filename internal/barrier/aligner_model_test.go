@@ -278,7 +278,7 @@ func (r *alignerRun) performed() (n int) {
 	return n
 }
 
-func TestS164HundredChannelsInRandomOrderWithRandomCancels(t *testing.T) {
+func TestS163S164HundredChannelsInRandomOrderWithRandomCancels(t *testing.T) {
 	var performed, aborted int
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {

@@ -129,6 +129,22 @@ func TestS068ALostCompletionIsRepairedByTheNextMessage(t *testing.T) {
 	})
 }
 
+func TestS116S118ATaskWhoseSourcesHaveFinishedIsTriggeredItself(t *testing.T) {
+	bubble(t, setup{manual: true}, func(w *world) {
+		w.end("src.0", rpc.Finished, nil)
+		w.next()
+		w.want(w.happened("trigger "), "trigger 1 src.1")
+		w.ack("src.1", 1)
+		w.ack("sink.0", 1)
+		w.happened()
+		w.end("src.1", rpc.Finished, nil)
+		w.next()
+		w.want(w.happened("trigger "), "trigger 2 sink.0")
+		w.ack("sink.0", 2)
+		w.want(w.happened("2 complete", "complete 2"), "complete 2 sink.0", "checkpoint 2 complete")
+	})
+}
+
 // Checkpoints complete, are declined, expire, and are cut off by failures of tasks,
 // at random. At all times those triggered are those completed, those failed and
 // those under way.

@@ -70,7 +70,7 @@ func (jm *JobMaster) deploy() error {
 	x := &jm.exec
 	x.attempt++
 	x.failing, x.ended = nil, 0
-	restored := Restoring{Restart: jm.restarts, Finished: jm.restore == nil && jm.cfg.Recovered.Finished}
+	restored := Restoring{Restart: jm.restarts.Count(), Finished: jm.restore == nil && jm.cfg.Recovered.Finished}
 	if jm.restore != nil {
 		restored.Checkpoint = jm.restore.Checkpoint
 	}
@@ -98,11 +98,29 @@ func (jm *JobMaster) tasksChanged() {
 	for _, s := range jm.exec.order {
 		t := jm.exec.tasks[s]
 		tasks = append(tasks, checkpoint.Task{
-			Attempt: t.attempt, Trigger: jm.cfg.Plan.Vertices[s.Vertex].Source,
+			Attempt: t.attempt, Trigger: jm.triggered(s),
 			Running: t.state == rpc.Running, Finished: t.state == rpc.Finished,
 		})
 	}
 	jm.step(checkpoint.TasksChanged{At: jm.now(), Tasks: tasks})
+}
+
+// triggered reports whether a subtask is told of a checkpoint by message, because no
+// barrier reaches it: a source, and a task behind which nobody runs any more
+// (specification 3.8). Without the latter a task that missed its last notification
+// would wait for ever when its sources have finished.
+func (jm *JobMaster) triggered(s ident.SubtaskID) bool {
+	p := jm.cfg.Plan
+	for _, x := range p.Vertices[s.Vertex].In {
+		ex := &p.Exchanges[x]
+		for i := range int32(p.Vertices[ex.From].Parallelism) {
+			connected := !ex.Pointwise || i == s.Index
+			if connected && jm.exec.tasks[ident.SubtaskID{Vertex: ex.From, Index: i}].state != rpc.Finished {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // record finds the present attempt a message is from; nil for messages of the
@@ -205,16 +223,16 @@ func (jm *JobMaster) maybeRestart() {
 	if x.failing == nil || !x.allEnded() || jm.ending.decided || x.waiting {
 		return
 	}
-	if jm.restarts >= jm.cfg.Restarts {
+	delay, ok := jm.restarts.Failure(jm.now().Now, float64(jm.cfg.Env.Random()>>11)/(1<<53))
+	if !ok {
 		jm.end(checkpoint.JobFailed, x.failing)
 		return
 	}
-	jm.restarts++
 	x.waiting = true
-	jm.cfg.Observer(Restarting{Restart: jm.restarts, Of: jm.cfg.Restarts, Delay: jm.cfg.RestartDelay})
+	jm.cfg.Observer(Restarting{Restart: jm.restarts.Count(), Delay: delay})
 	jm.wg.Go(func() {
 		select {
-		case <-jm.cfg.Env.Clock.After(jm.cfg.RestartDelay):
+		case <-jm.cfg.Env.Clock.After(delay):
 		case <-jm.ctx.Done():
 		}
 		jm.post(func() {
@@ -279,7 +297,7 @@ func (jm *JobMaster) finalCheckpoint() {
 		}
 		if err == nil {
 			// Behind the notifications of this checkpoint, by which sinks commit.
-			jm.post(jm.finishTasks)
+			jm.post(func() { jm.finishTasks(jm.coord.LatestCompleted()) })
 			return
 		}
 		jm.wg.Go(func() {
@@ -297,9 +315,9 @@ func (jm *JobMaster) finalCheckpoint() {
 }
 
 // finishTasks lets every task end: the final checkpoint is complete.
-func (jm *JobMaster) finishTasks() {
+func (jm *JobMaster) finishTasks(id ident.CheckpointID) {
 	for _, s := range jm.exec.order {
-		jm.tm.Finish(rpc.Finish{Token: jm.token, Attempt: jm.exec.tasks[s].attempt})
+		jm.tm.Finish(rpc.Finish{Token: jm.token, Attempt: jm.exec.tasks[s].attempt, Checkpoint: id})
 	}
 }
 

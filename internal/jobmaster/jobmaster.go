@@ -15,6 +15,7 @@ import (
 	"github.com/cutwater-io/cutwater/internal/operator"
 	"github.com/cutwater-io/cutwater/internal/plan"
 	"github.com/cutwater-io/cutwater/internal/rpc"
+	"github.com/cutwater-io/cutwater/internal/schedule"
 )
 
 // Config of a JobMaster.
@@ -29,10 +30,8 @@ type Config struct {
 	Recovered joblog.Recovered
 	// Restore is the checkpoint to start from; nil: a fresh start.
 	Restore *Restore
-	// Restarts is how often a failed job is restarted from its latest
-	// checkpoint before Run gives up; RestartDelay is waited before each.
-	Restarts     int
-	RestartDelay time.Duration
+	// Restart says whether and when a failed job starts again.
+	Restart schedule.Strategy
 	// Observer is told what happens, in the JobMaster's goroutine. It may be
 	// nil.
 	Observer func(Event)
@@ -71,7 +70,7 @@ type JobMaster struct {
 	requests  map[checkpoint.RequestID]func(ident.CheckpointID, error)
 	lastReq   checkpoint.RequestID
 	restore   *Restore // what the present attempts were started from
-	restarts  int
+	restarts  *schedule.Restarts
 	counters  rpc.Counters // of all attempts that have ended
 	ending    ending
 }
@@ -97,6 +96,7 @@ func New(cfg Config) *JobMaster {
 	return &JobMaster{
 		cfg: cfg, token: cfg.Log.Token(), wakeC: make(chan struct{}, 1),
 		coord: checkpoint.New(cfg.Checkpoints), held: map[ident.CheckpointID]*heldCheckpoint{},
+		restarts: schedule.New(cfg.Restart),
 		complete: map[ident.CheckpointID]string{}, timers: map[checkpoint.TimerID]context.CancelFunc{},
 		requests: map[checkpoint.RequestID]func(ident.CheckpointID, error){}, restore: cfg.Restore,
 	}
@@ -193,6 +193,9 @@ func (jm *JobMaster) end(status checkpoint.JobStatus, err error) {
 	jm.maybeClose()
 }
 
+// endRetries is how often the last entry of the log is tried again.
+const endRetries = 5
+
 // maybeClose ends the job when all its tasks have: first the log says how it
 // ended, then the coordinator closes and deletes what need not be kept. In the
 // other order a crash in between would leave a finished job without checkpoints,
@@ -214,7 +217,19 @@ func (jm *JobMaster) maybeClose() {
 	case checkpoint.JobFailed:
 		stopped.Status, stopped.Message = joblog.Failed, fmt.Sprint(e.err)
 	}
-	jm.log(func(l *joblog.Log) error { return l.Append(jm.ctx, stopped) }, func(err error) {
+	jm.log(func(l *joblog.Log) error {
+		// A job that has done everything does not fail for one bad write.
+		err := l.Append(jm.ctx, stopped)
+		for try := 0; try < endRetries && err != nil && !errors.Is(err, joblog.ErrDeposed); try++ {
+			select {
+			case <-jm.cfg.Env.Clock.After(finalRetry):
+				err = l.Append(jm.ctx, stopped)
+			case <-jm.ctx.Done():
+				return err
+			}
+		}
+		return err
+	}, func(err error) {
 		e.logged = true
 		if err != nil {
 			e.err = errors.Join(e.err, fmt.Errorf("job log: write how the job ended: %w", err))

@@ -153,7 +153,7 @@ func row(values ...any) string {
 	return strings.Join(s, " | ")
 }
 
-func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+func decimal(x float64) string { return strconv.FormatFloat(x, 'g', 15, 64) }
 
 // rows formats the results of a window operator.
 func rows[K comparable, V any](s stream.Stream[window.Result[K, V]], format func(w window.Window, k K, v V) string) stream.Stream[string] {

@@ -178,6 +178,9 @@ type EndOfData struct {
 type Finish struct {
 	Token   ident.FencingToken
 	Attempt ident.AttemptID
+	// Checkpoint is the one that covers everything. Its own notification may be
+	// lost or late, and sinks must hear of it before they end.
+	Checkpoint ident.CheckpointID
 }
 
 // TaskManager receives what a JobMaster says. No method blocks. The error of

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -13,6 +14,7 @@ import (
 	"github.com/cutwater-io/cutwater/connector"
 	"github.com/cutwater-io/cutwater/internal/batch"
 	"github.com/cutwater-io/cutwater/internal/ident"
+	"github.com/cutwater-io/cutwater/internal/manifest"
 )
 
 var errBroken = errors.New("broken by the test")
@@ -26,6 +28,69 @@ func TestACheckpointGoesHeadToTailBeforeTheBarrierAndTailToHeadBehindIt(t *testi
 		w.want(w.happened(), "a.prepare 1", "b.prepare 1", "c.prepare 1", "c.snapshot 1", "b.snapshot 1", "a.snapshot 1", "taken 1", "ack 1")
 		w.want(w.received(0), "barrier 1")
 		w.want(w.received(1), "barrier 1")
+	})
+}
+
+// Downstream must not wait for the snapshot: its own alignment begins with the
+// barrier.
+func TestABarrierIsSentBeforeTheFirstSnapshotIsTaken(t *testing.T) {
+	bubble(t, setup{hooks: map[string]func(*probe) error{
+		"c.snapshot": func(p *probe) error {
+			if _, e, ok := p.w.out[0].Next(); !ok || e.Kind != batch.KindBarrier {
+				p.w.t.Error("the barrier is not downstream when the snapshot is taken")
+			}
+			return nil
+		},
+	}}, func(w *world) { w.barriers(1) })
+}
+
+func TestS403TimeStandsStillUntilEveryChannelHasReportedOrIsIdle(t *testing.T) {
+	bubble(t, setup{}, func(w *world) {
+		w.watermark(0, 10)
+		w.records(0, 1)
+		w.want(w.received(0), "1")
+		w.watermark(1, 4)
+		w.records(0, 2)
+		w.want(w.received(1), "<4", "2")
+		w.want(w.received(0), "<4")
+		w.in[1].Send(batch.Element{Kind: batch.KindStatus, Idle: true})
+		w.records(0, 3)
+		w.want(w.received(0), "<10", "3")
+	})
+}
+
+// After a restore time begins where the slowest of the former subtasks was (D58),
+// and then again waits for every channel; that a channel was idle is forgotten.
+func TestS403S404AfterARestoreTimeWaitsForEveryChannelAndIdlenessIsForgotten(t *testing.T) {
+	var state manifest.Restored
+	bubble(t, setup{}, func(w *world) {
+		w.watermark(0, 30)
+		w.in[1].Send(batch.Element{Kind: batch.KindStatus, Idle: true})
+		synctest.Wait()
+		w.barriers(1)
+		for _, s := range w.acks[1] {
+			if s.Operator == ident.OperatorIDOf("a") {
+				state.Lists = s.State.Lists
+			}
+		}
+	})
+	slower := binary.LittleEndian.AppendUint64([]byte{0}, 25) // of another subtask
+	for i := range state.Lists {
+		if state.Lists[i].Name == watermarkState {
+			state.Lists[i].Elements = append(state.Lists[i].Elements, slower)
+		}
+	}
+	bubble(t, setup{restored: 1, states: map[ident.OperatorID]manifest.Restored{ident.OperatorIDOf("a"): state}}, func(w *world) {
+		w.watermark(0, 40)
+		w.records(0, 1)
+		w.want(w.received(0), "1") // channel 1 counts again
+		w.watermark(1, 20)
+		w.records(0, 2)
+		w.want(w.received(1), "2") // 20 is before what was reached already
+		w.received(0)
+		w.watermark(1, 35)
+		w.records(0, 3)
+		w.want(w.received(0), "<35", "3")
 	})
 }
 

@@ -115,7 +115,7 @@ func (b *bench) EndOfData()                                                 { b.
 func (b *bench) Acknowledge(id ident.CheckpointID, _ []OperatorState, _ Metrics) {
 	if id == lastCheckpoint {
 		b.task.Complete(id, 0)
-		b.task.Finish()
+		b.task.Finish(0)
 	}
 }
 

@@ -98,8 +98,14 @@ func (t *Task) Aborted(id, latest ident.CheckpointID) {
 
 // Finish says that the data of every task of the job has ended and a checkpoint
 // that covers all of it is complete: the task may end.
-func (t *Task) Finish() {
-	t.mail.post(func() error { return t.mayFinish() })
+// id is that checkpoint: if its notification was lost, this is it.
+func (t *Task) Finish(id ident.CheckpointID) {
+	t.mail.post(func() error {
+		if err := t.stepTask(barrier.Complete{Checkpoint: id}); err != nil {
+			return err
+		}
+		return t.mayFinish()
+	})
 }
 
 // OperatorEvent delivers an event of an operator's coordinator. False: the task

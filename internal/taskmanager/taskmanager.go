@@ -160,7 +160,7 @@ func (tm *TaskManager) NotifyCheckpointAborted(m rpc.NotifyCheckpointAborted) {
 
 func (tm *TaskManager) Finish(m rpc.Finish) {
 	if h := tm.find(m.Token, m.Attempt); h != nil {
-		h.task.Finish()
+		h.task.Finish(m.Checkpoint)
 	}
 }
 

@@ -9,6 +9,7 @@
 //	stateful.go   a plain struct per key     keyctx.go     with timers
 //	window.go     what a window computes
 //	pane.go       windows aligned for all keys: one table per pane
+//	panefire.go   ... and how they fire
 //	sliding.go    ... of several panes       processingtime.go  ... by the wall clock
 //	session.go    windows that belong to a key
 //	firing.go     what fires many keys at once, in steps

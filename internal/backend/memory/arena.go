@@ -20,9 +20,10 @@ const (
 // ErrClosed is returned when a table is made in an arena that was closed.
 var ErrClosed = errors.New("arena is closed")
 
-// Arena hands out 4 KiB pages outside the Go heap to all tables of one subtask,
-// so that a window pane that goes leaves its pages to the one that comes. Tables
-// with strings or other pointers get theirs from the Go heap, through it.
+// Arena hands out pages of 4 KiB and a header, outside the Go heap, to all
+// tables of one subtask, so that a window pane that goes leaves its pages to the
+// one that comes. Tables with strings or other pointers get theirs from the Go
+// heap, through it.
 //
 // Memory comes in slabs of 1 MiB, then 2, 4 and so on up to 32 MiB, mapped from
 // the operating system and from 2 MiB on advised for huge pages. A small job
@@ -60,23 +61,36 @@ func NewArena() *Arena { return &Arena{} }
 // take returns a zeroed page. It panics when the operating system has no
 // memory left, as the Go allocator does.
 func (a *Arena) take() uintptr {
+	p, dirty := a.takeAny()
+	if dirty {
+		clear(bytesAt(p, PageSize))
+	}
+	return p
+}
+
+// takeToFill returns a page with anything in it.
+func (a *Arena) takeToFill() uintptr {
+	p, _ := a.takeAny()
+	return p
+}
+
+func (a *Arena) takeAny() (p uintptr, dirty bool) {
 	a.mu.Lock()
 	if a.closed {
 		a.mu.Unlock()
-		panic("memory: page taken from a closed arena")
+		panic("memory: a table grows after its arena was closed; tables are closed first")
 	}
 	a.inUse++
 	if n := len(a.free); n > 0 {
 		p := a.free[n-1]
 		a.free = a.free[:n-1]
 		a.mu.Unlock()
-		clear(bytesAt(p, PageSize))
-		return p
+		return p, true
 	}
 	if a.end-a.next < PageSize {
 		a.growLocked()
 	}
-	p := a.next
+	p = a.next
 	a.next += PageSize
 	if a.next > a.half && !a.asked {
 		a.asked = true
@@ -84,7 +98,7 @@ func (a *Arena) take() uintptr {
 		a.wg.Go(func() { a.prepare(size) }) // ends when the slab is ready
 	}
 	a.mu.Unlock()
-	return p
+	return p, false
 }
 
 // heapPagesOf returns the typed pages for slots of this type, so that panes with
@@ -234,6 +248,9 @@ func (a *Arena) unmapLocked() {
 type pageSource interface {
 	// take returns a zeroed page. Task goroutine only.
 	take() uintptr
+	// takeToFill returns a page for copyPage, which is zeroed only as far as
+	// copyPage needs it.
+	takeToFill() uintptr
 	// give takes pages back, from any goroutine.
 	give(pages ...uintptr)
 	// retain and release bracket the life of a snapshot.

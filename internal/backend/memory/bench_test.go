@@ -161,7 +161,7 @@ func benchUpdate(b *testing.B, keys int, zipf bool) {
 }
 
 func BenchmarkStateUpdateString(b *testing.B) {
-	for _, keys := range []int{100_000, 1_000_000} {
+	for _, keys := range []int{1000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprintf("%dK", keys/1000), func(b *testing.B) { benchUpdateString(b, keys) })
 	}
 }

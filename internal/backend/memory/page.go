@@ -115,6 +115,8 @@ func (s *heapPages) take() uintptr {
 	return uintptr(p)
 }
 
+func (s *heapPages) takeToFill() uintptr { return s.take() } // copyPage copies used slots only
+
 func (s *heapPages) give(pages ...uintptr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

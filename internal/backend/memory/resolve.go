@@ -14,6 +14,13 @@ import "unsafe"
 //
 // dst refers to memory of the arena: clear it before the arena is closed.
 func (t *Table[K, V]) Resolve(keys []K, hashes []uint64, dst []*V) {
+	if poisoning {
+		t.expire()
+		defer t.handOut(hashes[:len(keys)]...)
+	}
+	if t.gone && len(keys) > 0 {
+		t.notOurs(hashes[0])
+	}
 	t.forgetMoves()
 	hashes, dst = hashes[:len(keys)], dst[:len(keys)]
 	for i := 0; i < len(keys); {

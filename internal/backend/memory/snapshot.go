@@ -130,6 +130,9 @@ func (s *snapshots) remove(v *view) {
 // and must be released by any goroutine; several may be alive at once. Until
 // then the first write to each page copies the page.
 func (t *Table[K, V]) Snapshot(id segment.StateID) segment.Source {
+	if poisoning {
+		t.expire()
+	}
 	s := &snapshot[K, V]{t: t, id: id, main: t.snaps.add(t.dir, t.shift, t.version, t.n)}
 	t.version++
 	if o := t.over; o != nil {

@@ -251,13 +251,17 @@ func TestGroupsOfHashRangesPartitionAllHashes(t *testing.T) {
 	}
 }
 
-func TestS297StateOfAnotherTypeIsRefusedBeforeAnythingIsRead(t *testing.T) {
+func TestS294S297StateOfTheSameTypeIsRestoredAndOfAnotherTypeIsRefusedBeforeAnythingIsRead(t *testing.T) {
 	a := NewArena()
 	defer a.Close()
 	tab := newTable(t, a, uintConfig())
 	k := uint64(1)
 	tab.Upsert(&k, mix(k))
 	r := writeSegment(t, tab.Snapshot(countID))
+	same := newTable(t, a, uintConfig())
+	if err := same.Restore(r, countID); err != nil || same.Get(&k, mix(k)) == nil {
+		t.Errorf("state of the same type: %v, %d entries", err, same.Len())
+	}
 	cfg := uintConfig()
 	cfg.Value.Schema = "float64"
 	other := newTable(t, a, cfg)
@@ -339,4 +343,46 @@ func TestAHashOfAnotherSubtaskPanicsWithItsGroup(t *testing.T) {
 			tab.Resolve([]uint64{1}, []uint64{h}, make([]*uint64, 1))
 		}()
 	}
+}
+
+func TestMisuseOfATablePanicsWithTheNameOfTheState(t *testing.T) {
+	a := NewArena()
+	defer a.Close()
+	k := uint64(1)
+	closed := newTable(t, a, uintConfig())
+	closed.Upsert(&k, mix(k))
+	closed.Close()
+	// Different keys, one hash, one encoding: a codec that leaves a field out.
+	cfg := uintConfig()
+	cfg.Hash = func(*uint64) uint64 { return 0 }
+	cfg.Key.Append = func(b []byte, _ *uint64) []byte { return append(b, 0) }
+	forgetful := newTable(t, a, cfg)
+	for name, c := range map[string]struct {
+		misuse func()
+		want   []string
+	}{
+		"resolve after close": {func() { closed.Resolve([]uint64{k}, []uint64{mix(k)}, make([]*uint64, 1)) }, []string{`"count"`, "after Close"}},
+		"upsert after close":  {func() { closed.Upsert(&k, mix(k)) }, []string{`"count"`, "after Close"}},
+		"get after close":     {func() { closed.Get(&k, mix(k)) }, []string{`"count"`, "after Close"}},
+		"delete after close":  {func() { closed.Delete(&k, mix(k)) }, []string{`"count"`, "after Close"}},
+		"codec without a field": {func() {
+			for n := range uint64(10_000) {
+				forgetful.Upsert(&n, 0)
+			}
+		}, []string{`"count"`, "uint64", "same encoding"}},
+	} {
+		func() {
+			defer func() {
+				text := fmt.Sprint(recover())
+				for _, w := range c.want {
+					if !strings.Contains(text, w) {
+						t.Errorf("%s: %q does not say %q", name, text, w)
+					}
+				}
+			}()
+			c.misuse()
+			t.Errorf("%s does not panic", name)
+		}()
+	}
+	forgetful.Close()
 }

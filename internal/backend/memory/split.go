@@ -1,5 +1,10 @@
 package memory
 
+import (
+	"fmt"
+	"reflect"
+)
+
 // own makes the page of directory entry idx writable and returns it: a page
 // instead of the empty one, or a copy of a frozen one.
 func (t *Table[K, V]) own(idx uint64) uintptr {
@@ -21,7 +26,7 @@ func (t *Table[K, V]) own(idx uint64) uintptr {
 	case hd.version > frozen:
 		// Not frozen: guarded because of shared values.
 	case t.snaps.needed(hd.version, t.endOf(idx)):
-		p = t.pages.take()
+		p = t.pages.takeToFill()
 		t.copyPage(p, e.page)
 		hd = headerOf(p)
 		if t.layout.deep {
@@ -186,7 +191,8 @@ func (t *Table[K, V]) doubleDir() {
 func (t *Table[K, V]) overflow() *Table[K, V] {
 	if t.over == nil {
 		if !t.isTop {
-			panic("memory: 2^32 keys with equal hashes in two hash functions")
+			panic(fmt.Sprintf("memory: state %q: %d keys of type %v are different and have the same encoding, so nothing tells them apart in a snapshot; the codec of the key must write every field that == compares",
+				t.cfg.Name, t.n, reflect.TypeFor[K]()))
 		}
 		o := &Table[K, V]{
 			cfg: t.cfg, layout: t.layout, slots: t.slots, limit: t.limit, version: 1,

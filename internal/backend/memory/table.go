@@ -59,7 +59,11 @@ type Table[K comparable, V any] struct {
 	isTop bool         // not itself an overflow table
 	cfg   Config[K, V]
 	buf   []byte // scratch for the second hash
-	gone  bool
+
+	handed     []uint64  // poisoning: hashes of the pointers that are valid
+	quarantine []uintptr // poisoning: pages that kept pointers lead to
+
+	gone bool
 }
 
 // emptyPage is the empty page of all off-heap tables. Nobody writes it.
@@ -132,7 +136,9 @@ func (t *Table[K, V]) group(h uint64) uint16 {
 // resetDir makes the directory of an empty table.
 func (t *Table[K, V]) resetDir(sizeHint int) {
 	depth := uint8(1)
-	// Pages are on average three quarters as full as where they split.
+	// Pages at seven eighths of where they split: one in twenty has more keys
+	// than its share and splits, while a directory of twice the size would double
+	// the memory that a pane walks through.
 	for want := sizeHint / max(int(t.limit)*7/8, 1); 1<<depth < want && 1<<depth < maxPresize && t.top-depth > minShift; {
 		depth++
 	}
@@ -161,6 +167,9 @@ func (t *Table[K, V]) index(h uint64) uint64 {
 
 //go:noinline
 func (t *Table[K, V]) notOurs(h uint64) {
+	if t.gone {
+		panic(fmt.Sprintf("memory: state %q: used after Close", t.cfg.Name))
+	}
 	panic(fmt.Sprintf("memory: state %q: hash %#x is of key group %d, which is not in [%d, %d): the record went to the wrong subtask",
 		t.cfg.Name, h, t.group(h), t.cfg.FirstGroup, t.cfg.EndGroup))
 }
@@ -204,6 +213,10 @@ func (t *Table[K, V]) Get(k *K, h uint64) *V {
 // Upsert returns the value of k for reading and writing, and makes a zero value
 // if there was none. h is the hash of k.
 func (t *Table[K, V]) Upsert(k *K, h uint64) (v *V, created bool) {
+	if poisoning {
+		t.expire()
+		t.handOut(h)
+	}
 	t.forgetMoves()
 	return t.upsert(k, h)
 }
@@ -245,6 +258,9 @@ func (t *Table[K, V]) upsert(k *K, h uint64) (v *V, created bool) {
 
 // Delete removes k and reports whether it was there. h is the hash of k.
 func (t *Table[K, V]) Delete(k *K, h uint64) bool {
+	if poisoning && t.isTop {
+		t.expire()
+	}
 	idx := t.index(h)
 	page := t.dir[idx].page
 	hole, found := t.search(page, k, h)
@@ -315,59 +331,6 @@ func (t *Table[K, V]) SizeBytes() int64 {
 		n += t.over.SizeBytes()
 	}
 	return n
-}
-
-// Clear removes all entries. Pages that no snapshot needs go back at once, the
-// others when the snapshots are released.
-func (t *Table[K, V]) Clear() {
-	t.dropPages()
-	t.resetDir(0)
-	if t.over != nil {
-		t.over.Close()
-		t.over = nil
-	}
-}
-
-// Close gives all pages back as Clear does. The table must not be used
-// afterwards, but its snapshots may. A second Close does nothing.
-func (t *Table[K, V]) Close() {
-	if t.gone {
-		return
-	}
-	t.gone = true
-	t.dropPages()
-	t.dir = nil
-	t.n, t.nPages = 0, 0
-	if t.over != nil {
-		t.over.Close()
-		t.over = nil
-	}
-}
-
-func (t *Table[K, V]) dropPages() {
-	batch := make([]uintptr, 0, 256)
-	frozen := t.snaps.frozen.Load() // only the task raises it
-	for p := range t.eachPage {
-		if frozen > 0 && t.snaps.retire(p, headerOf(p).version) {
-			continue
-		}
-		if batch = append(batch, p); len(batch) == cap(batch) {
-			t.pages.give(batch...)
-			batch = batch[:0]
-		}
-	}
-	t.pages.give(batch...)
-}
-
-// eachPage yields every page of the directory once, without the empty page.
-func (t *Table[K, V]) eachPage(yield func(page uintptr) bool) {
-	for i := 0; i < len(t.dir); {
-		e := t.dir[i]
-		if e.page != t.empty && !yield(e.page) {
-			return
-		}
-		i += 1 << (t.depth() - e.depth)
-	}
 }
 
 // hash is the hash that this table is indexed by.

@@ -1,0 +1,5 @@
+//go:build !cutwater_poison
+
+package memory
+
+const poisoning = false
