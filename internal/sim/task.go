@@ -335,6 +335,15 @@ func (t *task) close() {
 	if !t.drained {
 		return // the last part wakes it
 	}
+	t.align(barrier.Closed{}) // a checkpoint that nobody completes may be aligning
+	for i, blocked := range t.blocks {
+		if blocked {
+			t.w.violate("I8", "task %v ends and has blocked channel %v", t.attempt, t.in[i].id)
+		}
+	}
+	if len(t.asyncs)+t.snaps.Running() > 0 {
+		t.w.violate("I8", "task %v ends and holds %d parts of checkpoints, of which %d run", t.attempt, len(t.asyncs), t.snaps.Running())
+	}
 	t.all(element{kind: endOfPartition})
 	t.over = true
 	token, a := t.token, t.attempt
