@@ -1,7 +1,7 @@
 # Two commands do everything: make demo, make test.
 export GOTOOLCHAIN := go1.27.3
 
-.PHONY: demo test scenarios race lint bench bench-all ci clean
+.PHONY: demo test scenarios sim race lint bench bench-all ci clean
 
 demo: ## kill a job with SIGKILL again and again and verify its output
 	@go build -o bin/cutwater ./cmd/cutwater
@@ -13,8 +13,13 @@ test: lint ## all tests that need only Go
 scenarios: ## which scenarios of the checkpointing specification are proven
 	@go run ./internal/scenarios
 
+SEEDS ?= 2000
+sim: ## seeded schedules of the whole protocol, with crashes and lost messages: make sim SEEDS=100000
+	@go run ./internal/sim -seeds $(SEEDS)
+
 race: ## the same under the race detector
 	go test -race -short ./...
+	go test -short -tags cutwater_poison ./internal/backend/memory ./internal/transform # pointers to state that are kept too long
 
 lint:
 	@test -z "$$($$(go env GOROOT)/bin/gofmt -l .)" || { $$(go env GOROOT)/bin/gofmt -l .; echo "run gofmt -w on these files"; exit 1; }

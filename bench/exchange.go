@@ -103,8 +103,9 @@ func exchangeLatency(int, func(string)) ([]row, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	var rows []row
 	for _, rate := range []float64{100, 1e3, 1e5, 1e6} {
-		n := int(3*rate) / scale
-		d := delays{nanos: make([]int64, 0, n), skip: time.Now().Add(500 * time.Millisecond).UnixNano()}
+		n := max(int(3*rate)/scale, 20)
+		warmUp := time.Duration(float64(n) / rate / 6 * 1e9)
+		d := delays{nanos: make([]int64, 0, n), skip: time.Now().Add(warmUp).UnixNano()}
 		out := newTally(func(e *event) uint64 { d.note(e.At); return 1 })
 		make := func(i uint64, e *event) { e.Session, e.At = i, time.Now().UnixNano() }
 		if err := execute(hopJob(n, make, out, gen.Rate(rate)), 1, 0); err != nil {

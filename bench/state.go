@@ -19,11 +19,16 @@ type pair struct{ Key, N int64 }
 
 func sumPair(p *pair) uint64 { return uint64(p.Key+1) * uint64(p.N) }
 
-// draw returns keys, evenly or by a Zipf distribution with exponent 1.1.
+// draw returns keys, evenly or by a Zipf distribution with exponent 1.1: a power
+// of two of them, and so many that most keys are drawn.
 func draw(keys int, zipf bool) []int64 {
 	r := rand.New(rand.NewPCG(1, 2))
 	z := rand.NewZipf(r, 1.1, 1, uint64(keys-1))
-	ks := make([]int64, draws)
+	n := draws
+	for n < keys {
+		n *= 2
+	}
+	ks := make([]int64, n)
 	for i := range ks {
 		if zipf {
 			ks[i] = below(scramble(z.Uint64()+1), uint64(keys))
@@ -107,6 +112,68 @@ func stateContest(label string, keys int, zipf bool) *contest {
 				versus(m, name, "job", "flat table", 1.4),
 				versus(m, name+" to map", "job", "Go map", 0.65),
 			}
+		},
+	}
+}
+
+// The same with keys that are strings of 12 bytes.
+
+type namePair struct {
+	Key string
+	N   int64
+}
+
+func sumNamePair(p *namePair) uint64 { return nameSum(p.Key, 0, p.N) }
+
+// nameOf is the string key of draw i.
+func nameOf(i uint64, draw []int64) string { return userNames[draw[i&uint64(len(draw)-1)]] }
+
+func updateStringJob(n int, draw []int64, out *tally[namePair]) *stream.Pipeline {
+	p := stream.New("bench-update-strings")
+	p.From(gen.Into(uint64(n), func(i uint64, v *string) { *v = nameOf(i, draw) }), stream.Name("keys")).
+		KeyBy(stream.Self[string]).
+		Stateful(func(c *stream.Ctx[string], s *count, k string, out *stream.Emitter[namePair]) error {
+			s.N++
+			if s.N&(s.N-1) == 0 {
+				out.Emit(namePair{k, s.N})
+			}
+			return nil
+		}, stream.Name("count")).
+		To(out, stream.Name("tally"))
+	return p
+}
+
+func stateStringContest() *contest {
+	n := scaled(16_000_000)
+	ks := draw(stringKeys, false)
+	counts := make(map[string]int64, stringKeys)
+	return &contest{
+		name: "StateUpdateString",
+		contestants: []contestant{
+			{name: "Go map", run: func() (int, uint64, error) {
+				clear(counts)
+				var sum uint64
+				for i := range uint64(n) {
+					k := nameOf(i, ks)
+					x := counts[k] + 1
+					counts[k] = x
+					if x&(x-1) == 0 {
+						sum += sumNamePair(&namePair{k, x})
+					}
+				}
+				return n, sum, nil
+			}},
+			{name: "job", run: func() (int, uint64, error) {
+				out := newTally(sumNamePair)
+				if err := execute(updateStringJob(n, ks, out), 1, 0); err != nil {
+					return 0, 0, err
+				}
+				_, sum := out.total()
+				return n, sum, nil
+			}},
+		},
+		rows: func(m measured) []row {
+			return []row{versus(m, "StateUpdateString, 200 K keys of 12 bytes", "job", "Go map", 0.6)}
 		},
 	}
 }

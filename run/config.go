@@ -34,12 +34,10 @@ type Config struct {
 	// dropped with the next checkpoint. Otherwise it is an error that names
 	// them.
 	AllowNonRestored bool
-	// Restarts is how often a failed job is restarted from its latest
-	// checkpoint within the process before Run returns the failure. 0 means
-	// never: an error of user code usually repeats itself.
-	Restarts int
-	// RestartDelay is the pause before a restart. 0 means one second.
-	RestartDelay time.Duration
+	// Restart says whether a failed job starts again from its latest checkpoint
+	// within the process before Run returns the failure. The zero value is
+	// NoRestart.
+	Restart RestartStrategy
 	// OnEvent is told what happens: restores, checkpoints, failures. It is
 	// called by one goroutine and must not block. It may be nil.
 	OnEvent func(Event)
@@ -73,10 +71,9 @@ type Checkpoints struct {
 }
 
 const (
-	defaultStateDir     = ".cutwater"
-	defaultInterval     = 10 * time.Second
-	minInterval         = 10 * time.Millisecond // as the coordinator's
-	defaultRestartDelay = time.Second
+	defaultStateDir = ".cutwater"
+	defaultInterval = 10 * time.Second
+	minInterval     = 10 * time.Millisecond // as the coordinator's
 )
 
 // Restore says where a run starts: [Latest], [None], or the path of another job's
@@ -117,9 +114,6 @@ func (c Config) withDefaults(job string) Config {
 	if c.Checkpoints.Interval == 0 {
 		c.Checkpoints.Interval = defaultInterval
 	}
-	if c.RestartDelay == 0 {
-		c.RestartDelay = defaultRestartDelay
-	}
 	if c.Restore == "" {
 		c.Restore = Latest
 	}
@@ -147,11 +141,8 @@ func (c *Config) validate() error {
 	if c.Parallelism < 1 {
 		errs = append(errs, fmt.Errorf("parallelism %d: it must be at least 1, or 0 for the number of CPUs", c.Parallelism))
 	}
-	if c.Restarts < 0 {
-		errs = append(errs, fmt.Errorf("%d restarts: give 0 for none, or how often a failed job is restarted", c.Restarts))
-	}
-	if c.RestartDelay < 0 {
-		errs = append(errs, fmt.Errorf("a restart delay of %v: give a positive one, or 0 for one second", c.RestartDelay))
+	if err := c.Restart.Validate(); err != nil {
+		errs = append(errs, err)
 	}
 	if i := c.Checkpoints.Interval; i > 0 && i < minInterval {
 		errs = append(errs, fmt.Errorf("checkpoint interval %v is too short: use at least %v, 0 for the default of %v, or a negative one for no checkpoints", i, minInterval, defaultInterval))

@@ -46,7 +46,7 @@
 // # When something fails
 //
 // An error or panic in a function of the user, a source or a sink fails the
-// attempt. With Config.Restarts the job is then restored from its latest
+// attempt. With Config.Restart the job is then restored from its latest
 // checkpoint within the process, that many times; the default is to return the
 // error at once, because an error of user code usually repeats itself. What was
 // committed before stays, and the next run continues after it.

@@ -118,7 +118,7 @@ func TestAnEndedContextEndsAJobAtOnce(t *testing.T) {
 func TestAJobCanceledWhileItRestartsEnds(t *testing.T) {
 	for range 100 {
 		j := start(t, exampleJob(hold(100, readingOf).upTo(50), collect.New[int64](), func(reading) error { return errors.New("boom") }),
-			run.Config{Ephemeral: true, Parallelism: 1, Restarts: 1000, RestartDelay: 1, Checkpoints: every(10 * time.Millisecond)}, func(j *job, e run.Event) {
+			run.Config{Ephemeral: true, Parallelism: 1, Restart: run.FixedDelay(1000, 1), Checkpoints: every(10 * time.Millisecond)}, func(j *job, e run.Event) {
 				if _, ok := e.(run.Restarting); ok {
 					j.stop()
 				}
@@ -140,7 +140,7 @@ func TestUserFailuresThatHealAreRestartedFromTheLatestCheckpoint(t *testing.T) {
 			}
 		}
 		return nil
-	}), run.Config{Ephemeral: true, Parallelism: 2, Restarts: 2, Checkpoints: every(10 * time.Millisecond)}, func(_ *job, e run.Event) {
+	}), run.Config{Ephemeral: true, Parallelism: 2, Restart: run.FixedDelay(2, time.Millisecond), Checkpoints: every(10 * time.Millisecond)}, func(_ *job, e run.Event) {
 		switch e := e.(type) {
 		case run.CheckpointCompleted:
 			if source.highest.Load() == n/2-1 && source.limit.Load() < n {
@@ -162,7 +162,7 @@ func TestUserFailuresThatHealAreRestartedFromTheLatestCheckpoint(t *testing.T) {
 
 func TestMoreFailuresThanRestartsFailTheJobWithTheLastOne(t *testing.T) {
 	j := start(t, exampleJob(hold(10, readingOf).upTo(10), collect.New[int64](), func(reading) error { return errors.New("it stays broken") }),
-		run.Config{Ephemeral: true, Parallelism: 1, Restarts: 2}, nil)
+		run.Config{Ephemeral: true, Parallelism: 1, Restart: run.FixedDelay(2, time.Millisecond)}, nil)
 	wantError(t, j.wait(), "it stays broken", `operator "count"`)
 	if n := len(eventsOf[run.TaskFailed](j)); n != 3 {
 		t.Errorf("%d attempts failed, want 3", n)

@@ -46,7 +46,7 @@ func ExampleConfig() {
 		Parallelism: 1,
 		Checkpoints: run.Checkpoints{Interval: time.Minute, Retained: 2},
 		Restore:     run.Latest, // the default; run.None starts fresh
-		Restarts:    3,
+		Restart:     run.ExponentialDelay(time.Second, time.Minute),
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -97,7 +97,7 @@ func ExampleEvent() {
 		}, stream.Name("flaky")).
 		To(c.Sink(), stream.Name("memory"))
 	err := run.Run(context.Background(), p, run.Config{
-		Ephemeral: true, Parallelism: 1, Restarts: 1, RestartDelay: time.Millisecond,
+		Ephemeral: true, Parallelism: 1, Restart: run.FixedDelay(1, time.Millisecond),
 		OnEvent: func(e run.Event) {
 			switch e := e.(type) {
 			case run.Restoring:
@@ -113,7 +113,7 @@ func ExampleEvent() {
 			case run.TaskFailed:
 				fmt.Println(e)
 			case run.Restarting:
-				fmt.Println("restart", e.Restart, "of", e.Of)
+				fmt.Println("restart", e.Restart)
 			case run.JobEnded:
 				fmt.Println("ended:", e.Status)
 			}
@@ -124,7 +124,7 @@ func ExampleEvent() {
 	// start from checkpoint 0
 	// 1 task
 	// task numbers → flaky → memory → memory/committer (1/1): operator "flaky", record from number 1 of split 0/1: no luck with 2
-	// restart 1 of 1
+	// restart 1
 	// start from checkpoint 0
 	// 1 task
 	// a checkpoint is complete

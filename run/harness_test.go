@@ -62,9 +62,6 @@ func startWith(t *testing.T, cfg run.Config, hook func(j *job, e run.Event), run
 	if cfg.Log == nil {
 		cfg.Log = quiet
 	}
-	if cfg.RestartDelay == 0 {
-		cfg.RestartDelay = time.Millisecond
-	}
 	cfg.OnEvent = func(e run.Event) {
 		j.mu.Lock()
 		j.events = append(j.events, e)

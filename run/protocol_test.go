@@ -95,7 +95,7 @@ func TestS391APendingCheckpointIsGivenUpAtAFailover(t *testing.T) {
 		}
 		return readingOf(i)
 	}).upTo(paddedNumbers / 2)
-	j := startOn(t, paddedJob("count", source, toCollector(out)), run.Config{Parallelism: 2, Restarts: 1, Checkpoints: every(10 * time.Millisecond)}, store, func(j *job, e run.Event) {
+	j := startOn(t, paddedJob("count", source, toCollector(out)), run.Config{Parallelism: 2, Restart: run.FixedDelay(1, time.Millisecond), Checkpoints: every(10 * time.Millisecond)}, store, func(j *job, e run.Event) {
 		switch e := e.(type) {
 		case run.CheckpointTriggered:
 			if failOnce.CompareAndSwap(false, len(eventsOf[run.CheckpointTriggered](j)) == 1) {

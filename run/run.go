@@ -127,7 +127,7 @@ func run(ctx context.Context, prog *operator.Program, cfg Config, env connector.
 	}
 	jm := jobmaster.New(jobmaster.Config{
 		Program: prog, Plan: pl, Checkpoints: cfg.coordinator(), Env: env, Store: store, Log: log, Recovered: b.recovered,
-		Restore: restore, Restarts: cfg.Restarts, RestartDelay: cfg.RestartDelay, Observer: cfg.OnEvent,
+		Restore: restore, Restart: cfg.Restart, Observer: cfg.OnEvent,
 	})
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

@@ -11,7 +11,7 @@ var layers = [][]string{
 	// 0 words: what everybody may say.
 	{"codec", "window", "agg", "connector", "internal/ident", "internal/batch"},
 	// 1 pure: decisions without a clock, a lock or a goroutine.
-	{"internal/keygroup", "internal/watermark", "internal/barrier", "internal/checkpoint", "internal/plan", "internal/timer"},
+	{"internal/keygroup", "internal/watermark", "internal/barrier", "internal/checkpoint", "internal/plan", "internal/timer", "internal/schedule"},
 	// 2 storage: what outlives a process.
 	{"internal/host", "internal/host/crashfs", "internal/blob", "internal/blob/blobtest", "internal/segment", "internal/manifest",
 		"internal/joblog", "internal/statedir", "internal/backend/memory"},

@@ -129,7 +129,7 @@ func RunJob(args []string, in io.Reader, out, errs io.Writer) int {
 		}
 	}
 	err := run.Run(context.Background(), j.pipeline(func(event uint64) { say("source-at %d", event) }), run.Config{
-		StateDir: j.State, Parallelism: parallelism, Restarts: 1, RestartDelay: time.Millisecond,
+		StateDir: j.State, Parallelism: parallelism, Restart: run.FixedDelay(1, time.Millisecond),
 		Checkpoints: run.Checkpoints{Interval: j.Interval},
 		OnEvent: func(e run.Event) {
 			switch e := e.(type) {

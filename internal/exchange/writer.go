@@ -64,6 +64,26 @@ type port[K, T any] struct {
 	open *batch.Batch[K, T]
 	free chan *batch.Batch[K, T]
 	made int // batches in existence; invariant: made <= credits+overdraft
+
+	// The columns of open at full length, of which n records are in use. Storing at an index is half the work of appending, which writes a
+	// length per column. open itself learns its lengths from settle.
+	n  int
+	ts []int64
+	v  []T // nil: the edge has no values
+	k  []K // nil: the edge has no keys
+	h  []uint64
+}
+
+// settle gives the open batch the lengths of its columns.
+func (p *port[K, T]) settle() {
+	b := p.open
+	b.Ts = p.ts[:p.n]
+	if p.k != nil {
+		b.K, b.H = p.k[:p.n], p.h[:p.n]
+	}
+	if p.v != nil {
+		b.V = p.v[:p.n]
+	}
 }
 
 // NewWriter makes the writer of an edge to the given channels.
@@ -110,10 +130,19 @@ func (w *Writer[K, T]) batchFor(p *port[K, T]) *batch.Batch[K, T] {
 	if w.opened == 0 {
 		w.opened = *w.task.NowNanos
 	}
+	b, full := p.open, w.shape.Limit
+	p.n, p.ts = 0, b.Ts[:full]
+	if w.shape.Keyed {
+		p.k, p.h = b.K[:full], b.H[:full]
+	}
+	if w.shape.Values {
+		p.v = b.V[:full]
+	}
 	return p.open
 }
 
 func (w *Writer[K, T]) send(p *port[K, T]) {
+	p.settle()
 	b := p.open
 	p.open = nil
 	p.ch.Send(batch.Element{Kind: batch.KindRecords, Records: b})
@@ -148,19 +177,22 @@ func (w *Writer[K, T]) Event(e batch.Element) {
 
 func (w *Writer[K, T]) Watermark(ts int64) {
 	for i := range w.ports {
-		w.batchFor(&w.ports[i]).AddMark(ts)
+		p := &w.ports[i]
+		b := w.batchFor(p)
+		p.settle() // the mark goes to the end
+		b.AddMark(ts)
 	}
 }
 
 // put appends an unkeyed record to a port.
 func (w *Writer[K, T]) put(p *port[K, T], v *T, ts int64) {
-	b := p.open
-	if b == nil {
-		b = w.batchFor(p)
+	if p.open == nil {
+		w.batchFor(p)
 	}
-	b.V = append(b.V, *v)
-	b.Ts = append(b.Ts, ts)
-	if len(b.Ts) >= b.Limit {
+	n := p.n
+	p.ts[n], p.v[n] = ts, *v
+	p.n = n + 1
+	if n+1 >= len(p.ts) {
 		w.send(p)
 	}
 }
@@ -214,7 +246,6 @@ func (w *Writer[K, T]) Partition(keys Keys[K, T], bad func(v *T, err error)) fun
 	k := new(K) // one for all records: a local would be allocated for each
 	key, hash, check := keys.Key, keys.Hash, keys.Check
 	groups, target, ports := uint64(keys.MaxParallelism), keys.Target, w.ports
-	values := w.shape.Values
 	return func(v *T, ts int64) {
 		key(v, k)
 		if check != nil {
@@ -226,17 +257,16 @@ func (w *Writer[K, T]) Partition(keys Keys[K, T], bad func(v *T, err error)) fun
 		h := hash(k)
 		group, _ := bits.Mul64(h, groups)
 		p := &ports[target[group]]
-		b := p.open
-		if b == nil {
-			b = w.batchFor(p)
+		if p.open == nil {
+			w.batchFor(p)
 		}
-		b.K = append(b.K, *k)
-		b.H = append(b.H, h)
-		b.Ts = append(b.Ts, ts)
-		if values {
-			b.V = append(b.V, *v)
+		n := p.n
+		p.k[n], p.h[n], p.ts[n] = *k, h, ts
+		if p.v != nil {
+			p.v[n] = *v
 		}
-		if len(b.Ts) >= b.Limit {
+		p.n = n + 1
+		if n+1 >= len(p.k) {
 			w.send(p)
 		}
 	}

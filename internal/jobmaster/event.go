@@ -55,8 +55,8 @@ type TaskFailed struct {
 
 // Restarting: the job starts again after a failure.
 type Restarting struct {
-	Restart, Of int
-	Delay       time.Duration
+	Restart int // the first is 1
+	Delay   time.Duration
 }
 
 // JobEnded: nothing runs any more.
@@ -105,7 +105,7 @@ func (e CheckpointFailed) String() string {
 }
 func (e TaskFailed) String() string { return e.Err.Error() }
 func (e Restarting) String() string {
-	return fmt.Sprintf("restart %d of %d in %v", e.Restart, e.Of, e.Delay)
+	return fmt.Sprintf("restart %d in %v", e.Restart, e.Delay.Round(time.Millisecond))
 }
 func (e JobEnded) String() string {
 	s := fmt.Sprintf("job %v", e.Status)

@@ -70,7 +70,7 @@ func (jm *JobMaster) deploy() error {
 	x := &jm.exec
 	x.attempt++
 	x.failing, x.ended = nil, 0
-	restored := Restoring{Restart: jm.restarts, Finished: jm.restore == nil && jm.cfg.Recovered.Finished}
+	restored := Restoring{Restart: jm.restarts.Count(), Finished: jm.restore == nil && jm.cfg.Recovered.Finished}
 	if jm.restore != nil {
 		restored.Checkpoint = jm.restore.Checkpoint
 	}
@@ -223,16 +223,16 @@ func (jm *JobMaster) maybeRestart() {
 	if x.failing == nil || !x.allEnded() || jm.ending.decided || x.waiting {
 		return
 	}
-	if jm.restarts >= jm.cfg.Restarts {
+	delay, ok := jm.restarts.Failure(jm.now().Now, float64(jm.cfg.Env.Random()>>11)/(1<<53))
+	if !ok {
 		jm.end(checkpoint.JobFailed, x.failing)
 		return
 	}
-	jm.restarts++
 	x.waiting = true
-	jm.cfg.Observer(Restarting{Restart: jm.restarts, Of: jm.cfg.Restarts, Delay: jm.cfg.RestartDelay})
+	jm.cfg.Observer(Restarting{Restart: jm.restarts.Count(), Delay: delay})
 	jm.wg.Go(func() {
 		select {
-		case <-jm.cfg.Env.Clock.After(jm.cfg.RestartDelay):
+		case <-jm.cfg.Env.Clock.After(delay):
 		case <-jm.ctx.Done():
 		}
 		jm.post(func() {

@@ -68,7 +68,7 @@ func TestS342ALostEventFailsTheTaskAndTheCheckpoint(t *testing.T) {
 		w.happened()
 		w.losing("event", "src.0", func() { w.inLoop(func() { w.enum().assign(0) }) })
 		got := w.happened("failed", "the connection broke", "cancel", "restart ")
-		w.want(got, `source "src": the connection broke`, "checkpoint 1 failed: CHECKPOINT_COORDINATOR_SUSPEND", "cancel src.0", "cancel src.1", "cancel sink.0", "restart 1 of 1 in 1s")
+		w.want(got, `source "src": the connection broke`, "checkpoint 1 failed: CHECKPOINT_COORDINATOR_SUSPEND", "cancel src.0", "cancel src.1", "cancel sink.0", "restart 1 in 1s")
 		time.Sleep(2 * time.Second)
 		w.want(w.happened("enumerator"), "enumerator fresh")
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/cutwater-io/cutwater/internal/operator"
 	"github.com/cutwater-io/cutwater/internal/plan"
 	"github.com/cutwater-io/cutwater/internal/rpc"
+	"github.com/cutwater-io/cutwater/internal/schedule"
 )
 
 // Config of a JobMaster.
@@ -29,10 +30,8 @@ type Config struct {
 	Recovered joblog.Recovered
 	// Restore is the checkpoint to start from; nil: a fresh start.
 	Restore *Restore
-	// Restarts is how often a failed job is restarted from its latest
-	// checkpoint before Run gives up; RestartDelay is waited before each.
-	Restarts     int
-	RestartDelay time.Duration
+	// Restart says whether and when a failed job starts again.
+	Restart schedule.Strategy
 	// Observer is told what happens, in the JobMaster's goroutine. It may be
 	// nil.
 	Observer func(Event)
@@ -72,7 +71,7 @@ type JobMaster struct {
 	requests  map[checkpoint.RequestID]func(ident.CheckpointID, error)
 	lastReq   checkpoint.RequestID
 	restore   *Restore // what the present attempts were started from
-	restarts  int
+	restarts  *schedule.Restarts
 	counters  rpc.Counters // of all attempts that have ended
 	ending    ending
 }
@@ -98,6 +97,7 @@ func New(cfg Config) *JobMaster {
 	return &JobMaster{
 		cfg: cfg, token: cfg.Log.Token(), wakeC: make(chan struct{}, 1),
 		coord: checkpoint.New(cfg.Checkpoints), held: map[ident.CheckpointID]*heldCheckpoint{},
+		restarts: schedule.New(cfg.Restart),
 		complete: map[ident.CheckpointID]string{}, timers: map[checkpoint.TimerID]context.CancelFunc{},
 		requests: map[checkpoint.RequestID]func(ident.CheckpointID, error){}, restore: cfg.Restore,
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/cutwater-io/cutwater/internal/joblog"
 	"github.com/cutwater-io/cutwater/internal/plan"
 	"github.com/cutwater-io/cutwater/internal/rpc"
+	"github.com/cutwater-io/cutwater/internal/schedule"
 	"github.com/cutwater-io/cutwater/internal/taskmanager"
 	"github.com/cutwater-io/cutwater/stream"
 	"github.com/cutwater-io/cutwater/window"
@@ -316,7 +317,7 @@ func underNoise(t *testing.T, seed uint64, n noise, source *ticker, build func(p
 	o := outcome{store: store, source: source}
 	var jm *JobMaster
 	jm = New(Config{
-		Program: prog, Plan: pl, Checkpoints: cfg, Env: env, Store: store, Log: log, Recovered: recovered, Restarts: 1 << 20, RestartDelay: 5 * time.Millisecond,
+		Program: prog, Plan: pl, Checkpoints: cfg, Env: env, Store: store, Log: log, Recovered: recovered, Restart: schedule.Strategy{Kind: schedule.Fixed, Attempts: 1 << 20, Delay: 5 * time.Millisecond},
 		Observer: func(e Event) {
 			switch e := e.(type) {
 			case CheckpointTriggered:

@@ -25,6 +25,7 @@ import (
 	"github.com/cutwater-io/cutwater/internal/operator"
 	"github.com/cutwater-io/cutwater/internal/plan"
 	"github.com/cutwater-io/cutwater/internal/rpc"
+	"github.com/cutwater-io/cutwater/internal/schedule"
 	"github.com/cutwater-io/cutwater/internal/transform"
 )
 
@@ -115,7 +116,7 @@ func (w *world) start() {
 	}
 	w.jm = New(Config{
 		Program: prog, Plan: pl, Checkpoints: cfg, Env: env, Store: w.store, Log: log, Recovered: recovered, Restore: restore,
-		Restarts: w.s.restarts, RestartDelay: time.Second, Observer: func(e Event) {
+		Restart: schedule.Strategy{Kind: schedule.Fixed, Attempts: w.s.restarts, Delay: time.Second}, Observer: func(e Event) {
 			line := e.String()
 			if c, ok := e.(CheckpointCompleted); ok {
 				line = fmt.Sprintf("checkpoint %d complete", c.Checkpoint)

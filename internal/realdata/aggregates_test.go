@@ -58,18 +58,3 @@ func spreadOf[T any, N int64 | float64](f func(v *T) (at int64, value N)) agg.Ag
 		Get:   func(acc *spread[N]) spread[N] { return *acc },
 	}
 }
-
-// both computes two values of the same records.
-func both[T, A, B, V, W any](a agg.Agg[T, A, V], b agg.Agg[T, B, W]) agg.Agg[T, pair[A, B], pair[V, W]] {
-	return agg.Agg[T, pair[A, B], pair[V, W]]{
-		Name:  a.Name + " and " + b.Name,
-		Add:   func(acc *pair[A, B], v *T) { a.Add(&acc.A, v); b.Add(&acc.B, v) },
-		Merge: func(acc, other *pair[A, B]) { a.Merge(&acc.A, &other.A); b.Merge(&acc.B, &other.B) },
-		Get:   func(acc *pair[A, B]) pair[V, W] { return pair[V, W]{a.Get(&acc.A), b.Get(&acc.B)} },
-	}
-}
-
-type pair[A, B any] struct {
-	A A
-	B B
-}

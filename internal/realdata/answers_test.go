@@ -138,12 +138,14 @@ func TestWiki2TopPages(t *testing.T) {
 
 func TestWiki3UsersHourly(t *testing.T) {
 	ask(t, "wiki3_users_hourly", func(in *input) stream.Stream[string] {
-		users := both(agg.Distinct(func(v edit) int64 { return v.User }), agg.Count[edit]())
+		users := agg.Both(agg.Distinct(func(v edit) int64 { return v.User }), agg.Count[edit]())
 		return rows(edits(in).
 			KeyBy(func(v edit) int64 { return v.Robot }).
 			Window(window.Tumbling(time.Hour)).
 			Aggregate(users, stream.Name("users")),
-			func(w window.Window, robot int64, v pair[int64, int64]) string { return row(w.Start, robot, v.A, v.B) })
+			func(w window.Window, robot int64, v agg.Pair[int64, int64]) string {
+				return row(w.Start, robot, v.First, v.Second)
+			})
 	})
 }
 
@@ -167,13 +169,13 @@ func TestTaxi1BoroughAndLocalDay(t *testing.T) {
 
 func TestTaxi2HoursAroundTheChangeOfTheClocks(t *testing.T) {
 	ask(t, "taxi2_dst_hours", func(in *input) stream.Stream[string] {
-		hours := both(agg.Min(func(v trip) string { return v.Local[:13] }), agg.Count[trip]())
+		hours := agg.Both(agg.Min(func(v trip) string { return v.Local[:13] }), agg.Count[trip]())
 		return rows(trips(in).
 			Filter(func(v trip) bool { return v.Time >= 1552176000000 && v.Time < 1552262400000 }).
 			KeyBy(one[trip]).
 			Window(window.Tumbling(time.Hour)).
 			Aggregate(hours, stream.Name("hours")),
-			func(w window.Window, _ int, v pair[string, int64]) string { return row(w.Start, v.A, v.B) })
+			func(w window.Window, _ int, v agg.Pair[string, int64]) string { return row(w.Start, v.First, v.Second) })
 	})
 }
 
@@ -183,13 +185,13 @@ func flights(in *input) stream.Stream[flight] {
 
 func TestFlights1OriginSixHours(t *testing.T) {
 	ask(t, "flights1_origin_six_hours", func(in *input) stream.Stream[string] {
-		delays := both(tallied(func(v *flight) (a, b int64) { return v.Delay, 0 }), agg.Max(func(v flight) int64 { return v.Delay }))
+		delays := agg.Both(tallied(func(v *flight) (a, b int64) { return v.Delay, 0 }), agg.Max(func(v flight) int64 { return v.Delay }))
 		return rows(flights(in).
 			KeyBy(func(v flight) string { return v.Route.Origin }).
 			Window(window.Tumbling(6*time.Hour)).
 			Aggregate(delays, stream.Name("delays")),
-			func(w window.Window, origin string, v pair[tally, int64]) string {
-				return row(w.Start, origin, v.A.N, v.A.A, v.B)
+			func(w window.Window, origin string, v agg.Pair[tally, int64]) string {
+				return row(w.Start, origin, v.First.N, v.First.A, v.Second)
 			})
 	})
 }
@@ -237,12 +239,12 @@ func TestQuake1NetworksPerDay(t *testing.T) {
 		return rows(quakes(in).
 			KeyBy(func(v quake) string { return v.Net }).
 			Window(window.Tumbling(day)).
-			Aggregate(both(agg.Count[quake](), agg.Max(magnitude)), stream.Name("count")),
-			func(w window.Window, net string, v pair[int64, int64]) string {
-				if v.B == unknown {
-					return row(w.Start, net, v.A, "")
+			Aggregate(agg.Both(agg.Count[quake](), agg.Max(magnitude)), stream.Name("count")),
+			func(w window.Window, net string, v agg.Pair[int64, int64]) string {
+				if v.Second == unknown {
+					return row(w.Start, net, v.First, "")
 				}
-				return row(w.Start, net, v.A, v.B)
+				return row(w.Start, net, v.First, v.Second)
 			})
 	})
 }
@@ -331,15 +333,15 @@ func trades(in *input) stream.Stream[trade] {
 
 func TestTrades1MinuteBars(t *testing.T) {
 	ask(t, "trades1_ohlc", func(in *input) stream.Stream[string] {
-		bars := both(
+		bars := agg.Both(
 			spreadOf(func(v *trade) (seq, price int64) { return v.Seq, v.Price }),
 			tallied(func(v *trade) (shares, notional int64) { return v.Qty, v.Price * v.Qty }))
 		return rows(trades(in).
 			KeyBy(func(v trade) string { return v.Symbol }).
 			Window(window.Tumbling(time.Minute)).
 			Aggregate(bars, stream.Name("bars")),
-			func(w window.Window, symbol string, v pair[spread[int64], tally]) string {
-				return row(w.Start, symbol, v.A.First, v.A.Most, v.A.Least, v.A.Last, v.B.A, v.B.B, v.B.N)
+			func(w window.Window, symbol string, v agg.Pair[spread[int64], tally]) string {
+				return row(w.Start, symbol, v.First.First, v.First.Most, v.First.Least, v.First.Last, v.Second.A, v.Second.B, v.Second.N)
 			})
 	})
 }

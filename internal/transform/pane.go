@@ -1,10 +1,9 @@
 package transform
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
+	"github.com/cutwater-io/cutwater/codec"
 	"github.com/cutwater-io/cutwater/internal/backend/memory"
 	"github.com/cutwater-io/cutwater/internal/batch"
 	"github.com/cutwater-io/cutwater/internal/ident"
@@ -28,17 +27,19 @@ const panesState = "panes"
 //	       └──── window ────────┘
 //	              └──── window ────────┘
 //
-// Windows of several panes are combined when they fire. With an aggregate that
-// has an inverse, running holds the accumulators of the panes of the last window:
-// each firing merges the panes that came and subtracts those that left. Without
-// one, the panes of the window are merged anew.
+// Windows of several panes are combined when they fire; a table goes along that
+// holds the panes of the last window. With an aggregate that has an inverse (see
+// running.go) each firing merges the panes that came and subtracts those that
+// left. Without one, accumulators without pointers are kept in two stacks (see
+// stacks.go), and for others the panes of the window are merged anew.
 //
 // Invariants:
 //   - panes ascend by start, and each holds at least one window that is not
 //     finished (watermark < last + lateness);
 //   - every window whose last millisecond is <= fired has fired; fired is now,
 //     except while a firing is under way;
-//   - running, if in use, holds exactly the panes within [runFrom, runTo).
+//   - running, if in use, holds exactly the panes within [runFrom, runTo); what
+//     stacks holds is said there.
 type paneOp[K comparable, T, A any] struct {
 	operator.Base
 	ctx  *operator.Context
@@ -72,9 +73,20 @@ type paneOp[K comparable, T, A any] struct {
 	merged *memory.Table[K, A] // of the window that is being fired
 	atEnd  []window.Window     // windows that end with time itself, see endOfTime
 
-	running        *memory.Table[K, share[A]]
-	runType        *StateType[K, share[A]]
+	// The table that goes along holds [runFrom, runTo): running with an inverse,
+	// stacks without.
 	runFrom, runTo int64
+	running        *memory.Table[K, share[A]]
+	runType        *StateType[K, share[A]] // nil: not in use
+	stacks         *memory.Table[K, twoStacks[A]]
+	stackType      *StateType[K, twoStacks[A]] // nil: not in use
+	mid            int64                       // where the front of the stacks ends
+	stale          bool                        // the stacks hold nothing
+
+	// Scratch of the passes.
+	block  block[K, A]
+	shares []*share[A]
+	both   []*twoStacks[A]
 }
 
 // pane is a table of accumulators. Its span is [start, last]; oldest and youngest
@@ -83,13 +95,7 @@ type pane[K comparable, A any] struct {
 	start, last      int64
 	oldest, youngest int64
 	table            *memory.Table[K, A]
-}
-
-// share is an accumulator over several panes, with the number of those that have
-// the key: at zero the key leaves.
-type share[A any] struct {
-	Panes int64
-	Acc   A
+	saved            []savedFront[A] // of panes in the front, see twoStacks
 }
 
 // Panes makes the factory of windows that are aligned for all keys.
@@ -102,15 +108,23 @@ func Panes[K comparable, T, A any](win Windowing[T], fold Folding[K, T, A], kt *
 	if err != nil {
 		return nil, err
 	}
+	stackType, err := NewStateType[K, twoStacks[A]]("stacks", kt)
+	if err != nil {
+		return nil, err
+	}
 	return func(ctx *operator.Context) (operator.Operator, []any, error) {
 		a := win.Assigner
 		op := &paneOp[K, T, A]{
 			ctx: ctx, win: win, fold: fold, st: st, fire: fold.Fire(ctx), late: sideOutput(ctx, win.Late),
 			paneMillis: a.PaneMillis(), single: a.PanesPerWindow() <= 1, gaps: a.SlideMillis > a.SizeMillis,
-			now: watermark.None, fired: watermark.None, accs: make([]*A, batch.Limit[T]()),
+			now: watermark.None, fired: watermark.None, accs: make([]*A, max(batch.Limit[T](), blockSize)),
 		}
-		if !op.single && fold.Sub != nil {
+		switch {
+		case op.single:
+		case fold.Sub != nil:
 			op.runType = runType
+		case codec.PointerFree[A]():
+			op.stackType = stackType
 		}
 		op.firing = firing{task: ctx.Task, out: operator.Controls(ctx), due: op.due, step: op.step}
 		return op, []any{operator.KeyedIn[K, T]{Batch: op.batch, Control: op}}, nil
@@ -193,8 +207,13 @@ func values[K, T any](b *batch.Batch[K, T], from, to int) []T {
 // not depend on how records were batched.
 func (w *paneOp[K, T, A]) addLate(p *pane[K, A], b *batch.Batch[K, T], i int) {
 	k, h := &b.K[i], b.H[i]
-	if p.start >= w.runFrom && p.start < w.runTo && w.running != nil {
-		w.addRunning(p, b, i)
+	if p.start >= w.runFrom && p.start < w.runTo {
+		switch {
+		case w.running != nil:
+			w.addRunning(p, b, i)
+		case w.stacks != nil:
+			w.addStacks(p, b, i)
+		}
 	}
 	w.add(p, b, i, i+1)
 	counted := false
@@ -212,78 +231,6 @@ func (w *paneOp[K, T, A]) addLate(p *pane[K, A], b *batch.Batch[K, T], i int) {
 	}
 	if counted {
 		w.ctx.Task.LateCounted++
-	}
-}
-
-// paneAt returns the pane of a record, or nil when no window takes it: because
-// all that have the pane are finished, or because it is in a gap between windows.
-func (w *paneOp[K, T, A]) paneAt(b *batch.Batch[K, T], i int) *pane[K, A] {
-	start := int64(w.win.Assigner.Pane(window.Millis(b.Ts[i])).Start)
-	if w.gaps && len(w.windowsOf(start)) == 0 {
-		return nil
-	}
-	p, at := w.find(start)
-	if p == nil {
-		p = w.newPane(start)
-		if w.finished(p) {
-			w.dropLate(b, i)
-			return nil
-		}
-		w.insert(p, at)
-	}
-	return p
-}
-
-// pane returns the pane that starts at start, made if need be.
-func (w *paneOp[K, T, A]) pane(start int64) *pane[K, A] {
-	p, at := w.find(start)
-	if p == nil {
-		p = w.newPane(start)
-		w.insert(p, at)
-	}
-	return p
-}
-
-// find returns the pane that starts at start, or nil and where it would be.
-func (w *paneOp[K, T, A]) find(start int64) (*pane[K, A], int) {
-	i, ok := slices.BinarySearchFunc(w.panes, start, func(p *pane[K, A], start int64) int { return cmp.Compare(p.start, start) })
-	if !ok {
-		return nil, i
-	}
-	return w.panes[i], i
-}
-
-// newPane is a pane without a table yet.
-//
-// REQUIRES: some window has it.
-func (w *paneOp[K, T, A]) newPane(start int64) *pane[K, A] {
-	p := &pane[K, A]{start: start, last: int64(w.win.Assigner.Pane(window.Millis(start)).Last())}
-	windows := w.windowsOf(start)
-	p.oldest, p.youngest = int64(windows[0].Last()), int64(windows[len(windows)-1].Last())
-	return p
-}
-
-func (w *paneOp[K, T, A]) insert(p *pane[K, A], at int) {
-	p.table = w.st.table(w.ctx, w.lastSize)
-	w.panes = slices.Insert(w.panes, at, p)
-}
-
-// windowsOf returns the windows that have the pane, oldest first, valid until the
-// next call.
-func (w *paneOp[K, T, A]) windowsOf(start int64) []window.Window {
-	w.windows = w.win.Assigner.Windows(w.windows[:0], window.Millis(start))
-	return w.windows
-}
-
-// finished reports whether no window with the pane takes records any more.
-func (w *paneOp[K, T, A]) finished(p *pane[K, A]) bool {
-	return w.now != watermark.None && addSat(p.youngest, w.win.LatenessMillis) <= w.now
-}
-
-func (w *paneOp[K, T, A]) dropLate(b *batch.Batch[K, T], i int) {
-	w.ctx.Task.Late++
-	if w.win.Late.Name() != "" && b.V != nil {
-		w.late.Record(&b.V[i], b.Ts[i])
 	}
 }
 
@@ -316,6 +263,9 @@ func (w *paneOp[K, T, A]) Close() error {
 	w.panes = nil
 	if w.running != nil {
 		w.running.Close()
+	}
+	if w.stacks != nil {
+		w.stacks.Close()
 	}
 	if w.merged != nil {
 		w.merged.Close()

@@ -94,6 +94,7 @@ func (w *paneOp[K, T, A]) dropFinished() bool {
 	}
 	w.panes = slices.Delete(w.panes, 0, 1)
 	w.leaveRunning(p)
+	w.leaveStacks(p)
 	w.then(p.table.Close)
 	return true
 }

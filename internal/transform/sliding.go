@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/cutwater-io/cutwater/internal/backend/memory"
-	"github.com/cutwater-io/cutwater/internal/batch"
 	"github.com/cutwater-io/cutwater/internal/watermark"
 	"github.com/cutwater-io/cutwater/window"
 )
@@ -64,6 +63,9 @@ func (w *paneOp[K, T, A]) fireWindow(win window.Window) {
 	case w.runType != nil:
 		w.moveRunning(win)
 		w.emitRunning(win)
+	case w.stackType != nil:
+		w.moveStacks(win)
+		w.emitStacks(win)
 	case len(panes) == 1:
 		w.lastSize = panes[0].table.Len()
 		w.emit(panes[0].table, win)
@@ -93,18 +95,51 @@ func (w *paneOp[K, T, A]) panesOf(win window.Window) []*pane[K, A] {
 
 // mergePane adds a pass that merges a pane into the window that is being fired.
 func (w *paneOp[K, T, A]) mergePane(p *pane[K, A]) {
-	var at memory.Cursor
-	w.passes = append(w.passes, func() bool {
-		at = p.table.Scan(at, func(k *K, acc *A) bool {
-			into, _ := w.merged.Upsert(k, w.hash(k))
-			w.fold.Merge(into, acc)
-			return w.firing.more()
-		})
-		return at.Done()
+	w.inBlocks(p.table, func(b *block[K, A]) {
+		into := w.accs[:len(b.keys)]
+		w.merged.Resolve(b.keys, b.hashes, into)
+		for i, acc := range into {
+			w.fold.Merge(acc, b.accs[i])
+		}
 	})
 }
 
-func (w *paneOp[K, T, A]) hash(k *K) uint64 { return w.st.key.hasher.Hash(k) }
+// block is some entries of a pane.
+type block[K, A any] struct {
+	keys   []K
+	hashes []uint64
+	accs   []*A // to be read only
+}
+
+// blockSize is how many entries of a pane are taken at once: as many as a batch
+// has, for the same reason, so that the cache misses of the table that they are
+// merged into overlap.
+const blockSize = 512
+
+// inBlocks adds a pass that hands out all entries of a pane. No key comes twice.
+func (w *paneOp[K, T, A]) inBlocks(t *memory.Table[K, A], do func(b *block[K, A])) {
+	var at memory.Cursor
+	w.passes = append(w.passes, func() bool {
+		b := &w.block
+		for {
+			more := true
+			b.keys, b.accs = b.keys[:0], b.accs[:0]
+			at = t.Scan(at, func(k *K, acc *A) bool {
+				b.keys, b.accs = append(b.keys, *k), append(b.accs, acc)
+				more = w.firing.more()
+				return more && len(b.keys) < blockSize
+			})
+			if n := len(b.keys); n > 0 {
+				b.hashes = slices.Grow(b.hashes[:0], n)[:n]
+				w.st.key.hasher.HashAll(b.hashes, b.keys)
+				do(b)
+			}
+			if at.Done() || !more {
+				return at.Done()
+			}
+		}
+	})
+}
 
 // fireKey emits one key's result of a window that has fired before.
 func (w *paneOp[K, T, A]) fireKey(k *K, h uint64, win window.Window) {
@@ -115,94 +150,4 @@ func (w *paneOp[K, T, A]) fireKey(k *K, h uint64, win window.Window) {
 		}
 	}
 	w.fire(k, win, acc)
-}
-
-// moveRunning adds the passes that make running hold exactly the panes of a
-// window: those that left are subtracted, those that came are merged.
-func (w *paneOp[K, T, A]) moveRunning(win window.Window) {
-	from, to := int64(win.Start), int64(win.End)
-	if w.running == nil {
-		w.running = w.runType.table(w.ctx, w.lastSize)
-		w.runFrom, w.runTo = from, from
-	}
-	if from >= w.runTo || from < w.runFrom {
-		w.running.Clear() // a jump: begin anew
-		w.runFrom, w.runTo = from, from
-	}
-	for _, p := range w.panes {
-		switch {
-		case p.start >= w.runFrom && p.start < from:
-			w.subtract(p)
-		case p.start >= w.runTo && p.start < to:
-			w.mergeRunning(p)
-		}
-	}
-	w.runFrom, w.runTo = from, to
-}
-
-// leaveRunning takes a pane that goes away out of running.
-func (w *paneOp[K, T, A]) leaveRunning(p *pane[K, A]) {
-	if w.running == nil || p.start < w.runFrom || p.start >= w.runTo {
-		return
-	}
-	if len(w.panes) == 0 || w.panes[0].start >= w.runTo {
-		w.running.Clear() // nothing is left that running holds
-		w.runFrom = w.runTo
-		return
-	}
-	w.subtract(p)
-	w.runFrom = addSat(p.last, 1)
-}
-
-func (w *paneOp[K, T, A]) mergeRunning(p *pane[K, A]) {
-	var at memory.Cursor
-	w.passes = append(w.passes, func() bool {
-		at = p.table.Scan(at, func(k *K, acc *A) bool {
-			s, _ := w.running.Upsert(k, w.hash(k))
-			s.Panes++
-			w.fold.Merge(&s.Acc, acc)
-			return w.firing.more()
-		})
-		return at.Done()
-	})
-}
-
-func (w *paneOp[K, T, A]) subtract(p *pane[K, A]) {
-	var at memory.Cursor
-	w.passes = append(w.passes, func() bool {
-		at = p.table.Scan(at, func(k *K, acc *A) bool {
-			h := w.hash(k)
-			s, _ := w.running.Upsert(k, h)
-			if s.Panes--; s.Panes == 0 {
-				w.running.Delete(k, h)
-			} else {
-				w.fold.Sub(&s.Acc, acc)
-			}
-			return w.firing.more()
-		})
-		return at.Done()
-	})
-}
-
-func (w *paneOp[K, T, A]) emitRunning(win window.Window) {
-	var at memory.Cursor
-	w.passes = append(w.passes, func() bool {
-		at = w.running.Scan(at, func(k *K, s *share[A]) bool {
-			w.fire(k, win, &s.Acc)
-			return w.firing.more()
-		})
-		return at.Done()
-	})
-	w.then(func() { w.lastSize = w.running.Len() })
-}
-
-// addRunning folds a record into running, which holds its pane already: the record
-// is behind the watermark, and other windows with the pane are still open.
-func (w *paneOp[K, T, A]) addRunning(p *pane[K, A], b *batch.Batch[K, T], i int) {
-	s, _ := w.running.Upsert(&b.K[i], b.H[i])
-	if p.table.Get(&b.K[i], b.H[i]) == nil {
-		s.Panes++
-	}
-	w.accs[0] = &s.Acc
-	w.fold.Fold(w.accs[:1], values(b, i, i+1))
 }
