@@ -20,7 +20,7 @@ var layers = [][]string{
 	// 4 control: who runs what, and how a user says it.
 	{"internal/rpc", "internal/taskmanager", "internal/jobmaster", "stream"},
 	// 5 top: what knows every part, and programs.
-	{"run", "connector/...", "internal/oracle", "internal/demo", "internal/realdata", "internal/scenarios", "internal/arch", "internal", "cmd/...", "bench/...", "examples/...", "doc/..."},
+	{"run", "connector/...", "internal/oracle", "internal/demo", "internal/realdata", "internal/scenarios", "internal/sim", "internal/arch", "internal", "cmd/...", "bench/...", "examples/...", "doc/..."},
 }
 
 // rank orders all packages: what a package imports has a smaller one.
