@@ -24,7 +24,7 @@ type task struct {
 	openIn  int // channels whose data has not ended
 
 	state
-	open_    []int32 // the writer's open transaction
+	unstaged []int32 // the writer's open transaction
 	upTo     ident.CheckpointID
 	retrying bool
 	asyncs   map[ident.CheckpointID]*part
