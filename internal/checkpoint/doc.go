@@ -66,7 +66,12 @@
 //   - Payloads are held by (checkpoint, attempt) between KeepAck and the end of the
 //     checkpoint: [Resolve] with ReasonNone (forget them) or [DiscardPending]
 //     (forget and delete).
-//   - The operator coordinators hear NotifyComplete and NotifyAborted as well.
+//   - The operator coordinators hear NotifyComplete and NotifyAborted as well. Nobody
+//     is notified of a savepoint that completed: gateways that are closed for it open
+//     with its [Resolve], if a task's message that opens them was lost.
+//   - An operator coordinator is snapshotted when its gateway keeps no event for an
+//     older checkpoint: such an event is in its state and would reach the task behind
+//     the barrier.
 //   - A failure reason that arrives in a message is checked with [Reason.Known]
 //     before it goes into an event.
 //   - Before tasks are restarted: [Failover], wait for [RestoreFrom], restart from

@@ -92,7 +92,6 @@ func (jm *JobMaster) deleteCompleted(id ident.CheckpointID) {
 		jm.tryDelete(d, func(error) {})
 	}
 	d := &deletion{id: id, manifest: jm.complete[id]}
-	delete(jm.complete, id)
 	jm.tryDelete(d, func(err error) { jm.step(checkpoint.Deleted{At: jm.now(), ID: id, Err: err}) })
 }
 
@@ -115,6 +114,11 @@ func (jm *JobMaster) tryDelete(d *deletion, done func(error)) {
 		}
 		return deleteManifest(ctx, jm, d.manifest, m)
 	}, func(err error) {
+		if d.removed {
+			// Not before: while the log names it, an acknowledgement that is
+			// delivered twice must find that its objects belong to a checkpoint.
+			delete(jm.complete, d.id)
+		}
 		if err != nil {
 			jm.cfg.Env.Log.Warn("a superseded checkpoint could not be deleted; the next one tries again", "checkpoint", d.id, "error", err)
 			jm.undeleted = append(jm.undeleted, d)

@@ -314,8 +314,12 @@ func (jm *JobMaster) finalCheckpoint() {
 	})
 }
 
-// finishTasks lets every task end: the final checkpoint is complete.
+// finishTasks lets every task end: the final checkpoint is complete. No other one
+// begins from here on. It would be without the state of the tasks that have finished
+// before it, and newer than the one that has everything: after a crash before the
+// log says FINISHED it would be restored.
 func (jm *JobMaster) finishTasks(id ident.CheckpointID) {
+	jm.step(checkpoint.JobNotRunning{At: jm.now()})
 	for _, s := range jm.exec.order {
 		jm.tm.Finish(rpc.Finish{Token: jm.token, Attempt: jm.exec.tasks[s].attempt, Checkpoint: id})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -139,6 +140,13 @@ func (g *gateway) snapshot(id ident.CheckpointID) ([]byte, error) {
 		state = []byte{} // nil means a fresh start
 	}
 	return state, nil
+}
+
+// keeps reports whether an event waits for a reader's snapshot of a checkpoint.
+func (g *gateway) keeps() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.ContainsFunc(g.subs, func(s subtaskGate) bool { return s.closed != 0 && len(s.kept) > 0 })
 }
 
 // taken opens the gate to a subtask that took its snapshot.

@@ -77,6 +77,7 @@ func (jm *JobMaster) SnapshotTaken(m rpc.SnapshotTaken) {
 				g.taken(m.Attempt, m.Checkpoint)
 			}
 		}
+		jm.maybeSnapshot()
 	})
 }
 

@@ -60,6 +60,7 @@ type JobMaster struct {
 	lastAck   *rpc.AcknowledgeCheckpoint // being decided on
 	exec      execution
 	gateways  []*gateway
+	postponed ident.CheckpointID // its snapshot of the enumerators waits for gateways; 0: none
 	held      map[ident.CheckpointID]*heldCheckpoint
 	complete  map[ident.CheckpointID]string // manifest objects by retained checkpoint
 	orphans   []string                      // objects of aborted ones that could not be deleted yet

@@ -91,6 +91,8 @@ func (jm *JobMaster) act(a checkpoint.Action) {
 		for _, g := range jm.gateways {
 			g.reopen(a.ID)
 		}
+		jm.abandonSnapshot(a.ID)
+		jm.maybeSnapshot()
 	case *checkpoint.DiscardPending:
 		jm.discard(a.ID)
 	case *checkpoint.DeleteCompleted:
@@ -176,21 +178,6 @@ func (jm *JobMaster) reserve(count uint64) {
 	})
 }
 
-func (jm *JobMaster) snapshotCoordinators(id ident.CheckpointID) {
-	states := map[ident.OperatorID][]byte{}
-	var err error
-	for _, g := range jm.gateways {
-		state, e := g.snapshot(id)
-		if e != nil {
-			err = errors.Join(err, e)
-			continue
-		}
-		states[g.id] = state
-	}
-	jm.hold(id).coordinators = states
-	jm.step(checkpoint.CoordinatorsSnapshotted{At: jm.now(), ID: id, Err: err})
-}
-
 func (jm *JobMaster) trigger(a *checkpoint.SendTrigger) {
 	jm.cfg.Observer(CheckpointTriggered{a.ID})
 	for _, to := range a.To {
@@ -272,6 +259,7 @@ func (jm *JobMaster) notifyComplete(a *checkpoint.NotifyComplete) {
 	for _, g := range jm.gateways {
 		g.complete(a.ID)
 	}
+	jm.maybeSnapshot()
 	var stats checkpoint.Stats
 	if h := jm.held[a.ID]; h != nil {
 		stats = h.stats

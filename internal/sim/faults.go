@@ -53,15 +53,15 @@ var faults = [faultKinds]struct {
 	failUpload:       {"fail-upload", 0.03},
 	failObject:       {"fail-object", 0.06},
 	failLog:          {"fail-log", 0.06},
-	unknownLog:       {"unknown-log", 0.08},
+	unknownLog:       {"unknown-log", 0.15},
 	slowStorage:      {"slow-storage", 0.08},
 	retryCommit:      {"retry-commit", 0.10},
 	unknownCommit:    {"unknown-commit", 0.06},
 	failRestore:      {"fail-restore", 0.05},
 	askCheckpoint:    {"ask-checkpoint", 0.10},
 	askSavepoint:     {"ask-savepoint", 0.07},
-	cancelJob:        {"cancel-job", 0.008},
-	rescaleJob:       {"rescale-job", 0.3},
+	cancelJob:        {"cancel-job", 0.015},
+	rescaleJob:       {"rescale-job", 0.6},
 }
 
 // fault rolls the dice. The roll has a number, so that a run can be repeated with

@@ -157,8 +157,14 @@ func (jm *jobMaster) taken(token ident.FencingToken, a ident.AttemptID, id ident
 	}
 }
 
-// reopen opens the gates that are closed for a checkpoint that has ended.
+// reopen opens the gates that are closed for a checkpoint that has ended. If its
+// snapshot of the enumerators still waits, it is not taken any more: gates that it
+// would close nobody would open.
 func (jm *jobMaster) reopen(id ident.CheckpointID) {
+	if jm.waiting == id {
+		jm.waiting = 0
+		jm.step(checkpoint.CoordinatorsSnapshotted{At: jm.now(), ID: id, Err: errors.New("aborted")})
+	}
 	for _, g := range jm.gateways {
 		for i := range g.subs {
 			if s := &g.subs[i]; s.closed != 0 && s.closed <= id {

@@ -283,6 +283,9 @@ func (jm *jobMaster) act(a checkpoint.Action) {
 		}
 	case *checkpoint.FailJob:
 		w.seen[seenFailJob]++
+		if jm.cfg.TolerableFailures == checkpoint.UnlimitedFailures || a.Failures <= jm.cfg.TolerableFailures {
+			w.violate("I10", "%v, although %d are tolerated", a, jm.cfg.TolerableFailures)
+		}
 		jm.fail()
 	case *checkpoint.RestoreFrom:
 		jm.restoreFrom(a.ID)

@@ -54,7 +54,7 @@ func (t *task) process(c *channel, n int32) {
 	r := &t.w.g.recs[n]
 	v := &t.w.g.vertices[t.v]
 	if v.kind == writer {
-		t.open_ = append(t.open_, n)
+		t.unstaged = append(t.unstaged, n)
 		return
 	}
 	if v.in[c.gate].how == broadcast {
@@ -103,11 +103,11 @@ func (t *task) perform(p barrier.Perform) {
 
 // prepare ends the writer's open transaction and hands it to the committer.
 func (t *task) prepare(id ident.CheckpointID) {
-	if t.kind() != writer || len(t.open_) == 0 {
+	if t.kind() != writer || len(t.unstaged) == 0 {
 		return
 	}
-	n := t.w.stage(id, int(t.attempt.Subtask.Index), t.open_)
-	t.open_ = t.open_[:0]
+	n := t.w.stage(id, int(t.attempt.Subtask.Index), t.unstaged)
+	t.unstaged = t.unstaged[:0]
 	if t.w.bug == commitBeforeCompletion {
 		t.w.commit(n)
 	}

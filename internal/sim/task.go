@@ -24,7 +24,7 @@ type task struct {
 	openIn  int // channels whose data has not ended
 
 	state
-	open_    []int32 // the writer's open transaction
+	unstaged []int32 // the writer's open transaction
 	upTo     ident.CheckpointID
 	retrying bool
 	asyncs   map[ident.CheckpointID]*part
@@ -334,6 +334,15 @@ func (t *task) close() {
 	}
 	if !t.drained {
 		return // the last part wakes it
+	}
+	t.align(barrier.Closed{}) // a checkpoint that nobody completes may be aligning
+	for i, blocked := range t.blocks {
+		if blocked {
+			t.w.violate("I8", "task %v ends and has blocked channel %v", t.attempt, t.in[i].id)
+		}
+	}
+	if len(t.asyncs)+t.snaps.Running() > 0 {
+		t.w.violate("I8", "task %v ends and holds %d parts of checkpoints, of which %d run", t.attempt, len(t.asyncs), t.snaps.Running())
 	}
 	t.all(element{kind: endOfPartition})
 	t.over = true

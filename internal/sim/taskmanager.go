@@ -97,7 +97,6 @@ func (tm *taskManager) crash() {
 			continue
 		}
 		t.kill()
-		t := t
 		t.report(func(jm *jobMaster) { jm.taskStateChanged(t.token, t.attempt, gone, true) })
 	}
 	tm.forget()
