@@ -1,8 +1,6 @@
 package transform
 
 import (
-	"time"
-
 	"github.com/cutwater-io/cutwater/internal/batch"
 	"github.com/cutwater-io/cutwater/internal/exchange"
 	"github.com/cutwater-io/cutwater/internal/ident"
@@ -287,5 +285,3 @@ func (l *localKeyed[K, T]) release() {
 func (l *localKeyed[K, T]) PrepareBarrier(ident.CheckpointID) error { l.flush(); return nil }
 func (l *localKeyed[K, T]) Finish() error                           { l.flush(); return nil }
 func (l *localKeyed[K, T]) Idle()                                   { l.flush() }
-
-const defaultBufferTimeout = 10 * time.Millisecond
