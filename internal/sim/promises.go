@@ -13,7 +13,7 @@ type promises struct {
 	aborted    []ident.CheckpointID // by the coordinator, as far as the task was told
 	cancelled  ident.CheckpointID   // newest cancel marker sent
 	complete   ident.CheckpointID   // newest completion the operators know
-	blockedFor ident.CheckpointID   // the checkpoint of the blocked channels
+	blockedFor []ident.CheckpointID // by input channel: the checkpoint it was blocked for
 	depth      int                  // lists of the aligner's actions that are being carried out
 }
 
@@ -26,11 +26,13 @@ func (p *promises) blocked(t *task, id ident.CheckpointID) {
 
 // aligned: a channel is blocked for the checkpoint that is being aligned only.
 func (p *promises) aligned(t *task) {
-	if t.over || p.depth > 1 || !slices.Contains(t.blocks, true) {
+	if t.over || p.depth > 1 {
 		return
 	}
-	if now := t.aligner.Pending(); now != p.blockedFor {
-		t.w.violate("I8", "task %v has channels blocked for %d and aligns %d", t.attempt, p.blockedFor, now)
+	for i, blocked := range t.blocks {
+		if now := t.aligner.Pending(); blocked && now != p.blockedFor[i] {
+			t.w.violate("I8", "task %v has channel %v blocked for %d and aligns %d", t.attempt, t.in[i].id, p.blockedFor[i], now)
+		}
 	}
 }
 

@@ -230,7 +230,7 @@ func (t *task) block(c ident.ChannelID, on bool) {
 		t.w.violate("I8", "task %v: channel %v is blocked or unblocked twice", t.attempt, c)
 	}
 	t.blocks[i] = on
-	t.promises.blockedFor = t.aligner.Pending()
+	t.promises.blockedFor[i] = t.aligner.Pending()
 }
 
 // step steps the core of the task's checkpoints and carries out what it says.
