@@ -67,7 +67,7 @@ func (w *world) newJobMaster(cfg *checkpoint.Config) {
 			IDBlock:           1 + w.rng.Uint64N(5),
 		}
 		if w.rng.IntN(8) == 0 {
-			cfg.Interval = time.Hour // by hand only
+			cfg.Interval = 5 * time.Minute // by hand, nearly; below maxHeal, since the next checkpoint repairs lost aborts
 		}
 	}
 	jm := &jobMaster{
