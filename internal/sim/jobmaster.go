@@ -67,7 +67,7 @@ func (w *world) newJobMaster(cfg *checkpoint.Config) {
 			IDBlock:           1 + w.rng.Uint64N(5),
 		}
 		if w.rng.IntN(8) == 0 {
-			cfg.Interval = time.Hour // by hand only
+			cfg.Interval = 5 * time.Minute // by hand, nearly; below maxHeal, since the next checkpoint repairs lost aborts
 		}
 	}
 	jm := &jobMaster{
@@ -267,6 +267,9 @@ func (jm *jobMaster) act(a checkpoint.Action) {
 	case *checkpoint.CancelTimer:
 		delete(jm.timers, a.Timer)
 	case *checkpoint.Resolve:
+		if a.Reason == checkpoint.CheckpointSubsumed && a.Kind == checkpoint.Savepoint {
+			w.violate("I3", "somebody asked for savepoint %d, and a checkpoint took its place", a.ID)
+		}
 		if a.Reason == checkpoint.ReasonNone && a.Kind == checkpoint.Savepoint {
 			// Nobody is notified of a savepoint: this is its end.
 			c := jm.held[a.ID].cut

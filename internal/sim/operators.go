@@ -68,6 +68,7 @@ func (t *task) process(c *channel, n int32) {
 // perform is performCheckpoint: prepare, barrier, snapshot, as one action.
 func (t *task) perform(p barrier.Perform) {
 	w, id := t.w, p.Checkpoint
+	t.promises.performed(t, id)
 	if w.fault(failSnapshot) {
 		t.step(barrier.SnapshotFailed{Checkpoint: id})
 		return

@@ -28,6 +28,7 @@ type task struct {
 	upTo     ident.CheckpointID
 	retrying bool
 	asyncs   map[ident.CheckpointID]*part
+	promises promises
 
 	running, over, scheduled, held bool
 	noMore, asked, dataEnded       bool
@@ -189,6 +190,8 @@ func (t *task) align(ev barrier.Event) {
 		t.w.say("%v > %v", t.attempt, ev)
 	}
 	actions := t.aligner.Step(nil, ev)
+	t.promises.depth++
+	defer func() { t.promises.depth-- }()
 	t.w.note('A', uint64(t.attempt.Subtask.Vertex)<<8|uint64(t.attempt.Subtask.Index), uint64(len(actions)))
 	for _, a := range actions {
 		if t.over {
@@ -199,6 +202,7 @@ func (t *task) align(ev barrier.Event) {
 		}
 		switch a := a.(type) {
 		case barrier.Block:
+			t.promises.blocked(t, t.aligner.Pending())
 			if t.w.bug != noBlocking {
 				t.block(a.Channel, true)
 			}
@@ -214,8 +218,10 @@ func (t *task) align(ev barrier.Event) {
 			t.step(a)
 		case barrier.Abort:
 			t.step(a)
+			t.promises.gaveUp(t, a.Checkpoint)
 		}
 	}
+	t.promises.aligned(t)
 }
 
 func (t *task) block(c ident.ChannelID, on bool) {
@@ -224,6 +230,7 @@ func (t *task) block(c ident.ChannelID, on bool) {
 		t.w.violate("I8", "task %v: channel %v is blocked or unblocked twice", t.attempt, c)
 	}
 	t.blocks[i] = on
+	t.promises.blockedFor[i] = t.aligner.Pending()
 }
 
 // step steps the core of the task's checkpoints and carries out what it says.
@@ -262,12 +269,17 @@ func (t *task) act(a barrier.TaskAction) bool {
 	case barrier.Acknowledge:
 		p := t.asyncs[a.Checkpoint]
 		delete(t.asyncs, a.Checkpoint)
+		if p.closed {
+			t.w.violate("I8", "task %v acknowledges %d, whose part was closed", t.attempt, a.Checkpoint)
+		}
 		t.acknowledge(a.Checkpoint, p.state)
 	case barrier.Decline:
 		t.decline(a.Checkpoint, a.Reason.String())
 	case barrier.BroadcastCancel:
+		t.promises.cancelled = a.Checkpoint
 		t.all(element{kind: cancelMark, id: a.Checkpoint})
 	case barrier.DeliverComplete:
+		t.promises.delivered(t, a.Checkpoint)
 		t.upTo = max(t.upTo, a.Checkpoint)
 		t.commitDue()
 	case barrier.FailTask:
@@ -302,6 +314,7 @@ func (t *task) complete(id, subsumed ident.CheckpointID) {
 }
 
 func (t *task) aborted(id, latest ident.CheckpointID) {
+	t.promises.aborted = append(t.promises.aborted, id)
 	t.stepBoth(barrier.Aborted{Checkpoint: id, Latest: latest})
 }
 

@@ -81,6 +81,7 @@ func (tm *taskManager) deploy(jm *jobMaster, a ident.AttemptID, net *network, re
 	}
 	t.openIn = len(t.in)
 	t.blocks = make([]bool, len(t.in))
+	t.promises.blockedFor = make([]ident.CheckpointID, len(t.in))
 	t.snaps = barrier.NewSnapshots(barrier.TaskConfig{HasInputs: len(t.in) > 0, Restored: t.restored})
 	for _, c := range t.in {
 		c.to = t
