@@ -84,7 +84,8 @@ func (t *Task) startAsync(id ident.CheckpointID) {
 			p.discard(t)
 			p.err = err
 		}
-		posted := t.mail.post(func() error {
+		// When the mailbox is closed already, Run counts asyncEnd itself.
+		t.mail.post(func() error {
 			<-t.asyncEnd
 			if err != nil {
 				failed := t.stepTask(barrier.AsyncFailed{Checkpoint: id, Reason: barrier.ReasonAsyncException})
@@ -93,7 +94,6 @@ func (t *Task) startAsync(id ident.CheckpointID) {
 			}
 			return t.stepTask(barrier.AsyncDone{Checkpoint: id})
 		})
-		_ = posted // when the mailbox is closed Run counts asyncEnd itself
 		t.asyncEnd <- struct{}{}
 	}()
 }
@@ -119,10 +119,8 @@ func (p *asyncPart) write(ctx context.Context, t *Task, subtask int32) error {
 			if err != nil {
 				return fmt.Errorf("operator %q: write state: %w", s.link.name, err)
 			}
-			if handle != nil {
-				state.Keyed, state.Range = handle, s.link.ctx.Groups
-				p.metrics.Bytes += handle.Size
-			}
+			state.Keyed, state.Range = handle, s.link.ctx.Groups
+			p.metrics.Bytes += handle.Size
 		}
 		if !state.Empty() {
 			p.states = append(p.states, OperatorState{Operator: s.link.id, State: state})
@@ -140,7 +138,6 @@ func (p *asyncPart) writeKeyed(ctx context.Context, t *Task, s *pendingState) (*
 	// A panic must not leave the object open; after Commit this does nothing.
 	defer out.abort()
 	w := segment.NewWriter(out)
-	entries := false
 	for i, src := range s.keyed {
 		err := w.WriteState(src)
 		s.keyed[i] = released{}
@@ -148,14 +145,10 @@ func (p *asyncPart) writeKeyed(ctx context.Context, t *Task, s *pendingState) (*
 		if err != nil {
 			return nil, err
 		}
-		entries = true
 	}
 	size, err := w.Close()
 	if err != nil {
 		return nil, err
-	}
-	if !entries {
-		return nil, nil
 	}
 	if out.object == nil {
 		return &manifest.Handle{Inline: out.head.Bytes(), Size: size}, nil
